@@ -1,0 +1,63 @@
+"""The axioms: what program order of two operations forces on the moments when they happen. Stated once.
+
+Each operation has three moments. A host operation is issued when it begins, and has ended when the host goes on. Work
+of a stream is issued by the host, and begins and ends later. The prover reads `edges` with symbolic indices, the race
+finder with ints. Only the order of moments counts: no axiom speaks of a duration, or of one driver's habits.
+
+Sources: A1 is the host language's own order. A2, A3: CUDA Programming Guide, "Asynchronous Concurrent Execution",
+streams; OpenCL 3.0, 5.11, in-order command queues. A4: CUDA Runtime API, cudaStreamSynchronize; OpenCL clFinish.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from .operations import OnStream, Operation, SyncStream, reads, writes
+
+
+class Moment(Enum):
+    """A moment of one operation; ISSUE <= BEGIN <= END always (A2)."""
+
+    ISSUE = "issue"
+    BEGIN = "begin"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edge:
+    """`earlier` of the first operation comes no later than `later` of the second one, where `when` holds."""
+
+    axiom: str
+    earlier: Moment
+    later: Moment
+    when: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Own:
+    """The order of two moments of one operation; `strict` where something happens in between."""
+
+    axiom: str
+    earlier: Moment
+    later: Moment
+    strict: bool = False
+
+
+def own(operation: Operation) -> Iterator[Own]:
+    """The order of an operation's own moments (A1 for the host's, A2 for a stream's)."""
+    if isinstance(operation, OnStream):
+        yield Own("A2", Moment.ISSUE, Moment.BEGIN)
+    else:
+        yield Own("A1", Moment.ISSUE, Moment.BEGIN)
+        yield Own("A1", Moment.BEGIN, Moment.ISSUE)
+    yield Own("A2", Moment.BEGIN, Moment.END, strict=bool(reads(operation) or writes(operation)))
+
+
+def edges(first: Operation, second: Operation) -> Iterator[Edge]:
+    """What follows where the host issues `first` before `second`."""
+    yield Edge("A1", Moment.ISSUE if isinstance(first, OnStream) else Moment.END, Moment.ISSUE)
+    if isinstance(first, OnStream):
+        if isinstance(second, OnStream):
+            yield Edge("A3", Moment.END, Moment.BEGIN, first.stream == second.stream)
+        if isinstance(second, SyncStream):
+            yield Edge("A4", Moment.END, Moment.END, first.stream == second.stream)

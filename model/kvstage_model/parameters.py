@@ -1,0 +1,99 @@
+"""The parameters that a scheme function declares, with their ranges, and small values for them.
+
+    def my_read(runs: Runs, slots: Annotated[int, AtLeast(1)]) -> Scheme: ...
+
+`Runs` stands for every partition of every transfer, `PagedRows` for every transfer, an annotated `int` for every
+number of its range. `Distinct[...]` promises that no pool block occurs twice in the table.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+from .runs import PagedRows, Runs, by_block, by_row
+from .scheme import Scheme
+
+T = TypeVar("T")
+SchemeFunction: TypeAlias = Callable[..., Scheme]
+
+
+class _NoBlockTwice:
+    """The mark that `Distinct` puts on an annotation."""
+
+
+Distinct: TypeAlias = Annotated[T, _NoBlockTwice]
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """The least value of an integer parameter."""
+
+    least: int
+
+
+class ParameterError(TypeError):
+    """A scheme function declares something that the prover can't choose values for."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One declared parameter: `kind` is Runs, PagedRows or int."""
+
+    name: str
+    kind: type
+    distinct: bool = False
+    least: int = 0
+
+
+def declared(function: SchemeFunction) -> tuple[Parameter, ...]:
+    """The parameters of a scheme function, in order. Raises ParameterError where a range is missing."""
+    hints = get_type_hints(function, include_extras=True)
+    hints.pop("return", None)
+    names = function.__code__.co_varnames[: function.__code__.co_argcount] if hasattr(function, "__code__") else tuple(hints)
+    return tuple(_parameter(function, name, hints.get(name)) for name in names)
+
+
+def _parameter(function: SchemeFunction, name: str, hint: Any) -> Parameter:
+    kind, marks = (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
+    if kind in (Runs, PagedRows):
+        return Parameter(name, kind, distinct=_NoBlockTwice in marks)
+    least = [mark.least for mark in marks if isinstance(mark, AtLeast)]
+    if kind is int and len(least) == 1:
+        return Parameter(name, int, least=least[0])
+    raise ParameterError(
+        f"parameter {name!r} of {getattr(function, '__name__', function)!r} is declared as {hint!r}: "
+        "declare Runs, PagedRows, Distinct[...] of either, or Annotated[int, AtLeast(k)]"
+    )
+
+
+def small_values(parameters: tuple[Parameter, ...], most_rows: int) -> Iterator[dict[str, Any]]:
+    """Concrete values for all parameters, transfers of few rows first: transfers up to `most_rows` rows."""
+    for rows in range(1, most_rows + 1):
+        choices = [list(_values(parameter, rows)) for parameter in parameters]
+        for chosen in product(*choices):
+            yield dict(zip((parameter.name for parameter in parameters), chosen, strict=True))
+
+
+def _values(parameter: Parameter, rows: int) -> Iterator[Any]:
+    if parameter.kind is int:
+        yield from range(parameter.least, parameter.least + 3)
+        return
+    for transfer in _transfers(rows, parameter.distinct):
+        if parameter.kind is PagedRows:
+            yield transfer
+        else:
+            yield by_row(transfer)
+            if transfer.block_size > 1:
+                yield by_block(transfer)
+
+
+def _transfers(rows: int, distinct: bool) -> Iterator[PagedRows]:
+    """Transfers of so many rows: every small block size and history; tables in order, reversed, and with a repetition."""
+    for block_size, start in product((1, 2), (0, 1)):
+        blocks = (start + rows - 1) // block_size + 1
+        tables = [list(range(blocks)), *[list(order) for order in permutations(range(blocks))][-1:]]
+        if not distinct:
+            tables.append([0] * blocks)
+        for table in {tuple(t): t for t in tables}.values():
+            yield PagedRows(table.__getitem__, blocks, block_size, start, start + rows)

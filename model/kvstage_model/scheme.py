@@ -1,0 +1,86 @@
+"""A scheme: one staging loop, stated once, that is proved, simulated and run.
+
+A scheme function takes declared parameters and returns a `Scheme`. The library calls it with ints, the prover with
+symbolic indices of every length, block size and table at once.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from .operations import Buffer, HostRead, HostWrite, Operation, Rows
+
+
+class Direction(Enum):
+    """Which way the rows of a transfer go."""
+
+    READ = "read"
+    """From the pool to the host."""
+    WRITE = "write"
+    """From the host to the pool."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a call promises: each row of the transfer arrives at its place, and nothing else changes.
+
+    Row `position` lies in the pool at `address(position)`, and at the host in slot 0, row `position`. `step(position)`
+    names the step that brings it to its place: a hint for the proof, never trusted.
+    """
+
+    direction: Direction
+    pool: Buffer
+    host: Buffer
+    length: int
+    address: Callable[[int], tuple[int, int]]
+    step: Callable[[int], int]
+
+    def _pool(self, position: int) -> Rows:
+        slot, row = self.address(position)
+        return self.pool.at(slot, row, 1)
+
+    def source(self, position: int) -> Rows:
+        """The one row that row `position` comes from."""
+        return self._pool(position) if self.direction is Direction.READ else self.host.at(0, position, 1)
+
+    def target(self, position: int) -> Rows:
+        """The one row where row `position` arrives."""
+        return self.host.at(0, position, 1) if self.direction is Direction.READ else self._pool(position)
+
+    def caller(self, position: int) -> tuple[Operation, ...]:
+        """What the caller may do with a row as soon as the call has returned: use the copy, overwrite the original."""
+        return HostRead(self.target(position)), HostWrite(self.source(position))
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A loop: `step(0)` .. `step(steps - 1)`, each the operations that the host issues in that turn, in order."""
+
+    name: str
+    steps: int
+    step: Callable[[int], Iterable[Operation]]
+
+
+@dataclass(frozen=True, eq=False)
+class Scheme:
+    """A staging loop over its buffers: its steps, then the `epilogue` once. It may be called again and again.
+
+    `result` states what a call promises; a loop without one is judged on its hazards and bounds alone.
+    """
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    steps: int
+    step: Callable[[int], Iterable[Operation]]
+    epilogue: tuple[Operation, ...] = ()
+    result: Result | None = None
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The loop, the epilogue, and what the caller does after the call has returned."""
+        found = [Phase("loop", self.steps, self.step)]
+        if self.epilogue:
+            found.append(Phase("epilogue", 1, lambda _: self.epilogue))
+        if self.result is not None:
+            found.append(Phase("caller", self.result.length, self.result.caller))
+        return tuple(found)

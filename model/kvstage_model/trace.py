@@ -1,0 +1,87 @@
+"""Programs and traces: which operations the host issued, and in which order they began and ended.
+
+One type serves a simulated run, a recorded run and a counterexample.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .axioms import Moment
+from .operations import OnStream, Operation, Rows, reads, writes
+from .scheme import Scheme
+
+HOST = "host"
+"""The agent that issues everything; each stream is an agent of its own, under its name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Issued:
+    """One operation where it stands: the call, its phase ("loop", "epilogue" or "caller"), and the step in that phase."""
+
+    call: int
+    phase: str
+    step: int
+    operation: Operation
+
+    @property
+    def agent(self) -> str:
+        """Who performs it: the host or a stream."""
+        return self.operation.stream if isinstance(self.operation, OnStream) else HOST
+
+
+def unroll(calls: Sequence[Scheme]) -> tuple[Issued, ...]:
+    """All operations of a sequence of calls, in the order in which the host issues them. Needs concrete schemes."""
+    return tuple(_issued(calls))
+
+
+def _issued(calls: Sequence[Scheme]) -> Iterator[Issued]:
+    for call, scheme in enumerate(calls):
+        for phase in scheme.phases:
+            for step in range(phase.steps):
+                for operation in phase.step(step):
+                    yield Issued(call, phase.name, step, operation)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEvent:
+    """Operation number `index` of the program begins or ends."""
+
+    index: int
+    moment: Moment
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """A program and one order in which its operations began and ended."""
+
+    program: tuple[Issued, ...]
+    events: tuple[TraceEvent, ...]
+
+    def lines(self) -> Iterator[str]:
+        """The trace as text, one line an event: agent, what it did, on which rows."""
+        for event in self.events:
+            issued = self.program[event.index]
+            verb = "begins" if event.moment is Moment.BEGIN else "ends"
+            yield f"{issued.agent:>8}  {verb:<6}  {describe(issued)}"
+
+
+def describe(issued: Issued) -> str:
+    """One operation in words: call, step, kind and rows."""
+    where = issued.phase if issued.phase == "epilogue" else f"{'row' if issued.phase == 'caller' else 'step'} {issued.step}"
+    call = f"call {issued.call}, " if issued.call else ""
+    caller = "caller's " if issued.phase == "caller" else ""
+    return f"{call}{where}: {caller}{wording(issued.operation)}"
+
+
+def wording(operation: Operation) -> str:
+    """Kind and rows of an operation: `Copy pool[3].rows[0:2] -> stage[0].rows[0:2]`."""
+    name = type(operation).__name__
+    source, target = reads(operation), writes(operation)
+    rows = " -> ".join(span(rows) for rows in (*source, *target))
+    stream = getattr(operation, "stream", None)
+    return " ".join(part for part in (name, rows, f"on stream {stream}" if stream else "") if part)
+
+
+def span(rows: Rows) -> str:
+    """Rows as text: `stage[0].rows[0:2]`."""
+    return f"{rows.buffer.name}[{rows.slot}].rows[{rows.start}:{rows.start + rows.count}]"
