@@ -1,0 +1,202 @@
+"""Schedules: who goes on next, the host or a stream. And the drivers that run code again under many of them.
+
+Up to the order of independent moves, code without a race has one schedule only. So schedules are explored over what
+the code under test issues: each driver runs it again from its start and looks at what comes out.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from .axioms import Moment
+from .operations import SyncStream
+from .trace import HOST, Trace
+
+T = TypeVar("T")
+
+MOST_SCHEDULES = 200_000
+"""How many runs `exhaustive` makes before it gives up with an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What may happen next: the host goes on, or a stream does half of the bytes of its oldest work.
+
+    `stream` is None for the host. `number` counts asynchronous operations as issued, from 0, over all streams;
+    `half` is 0 where it begins, 1 where it ends. Both are 0 for the host.
+    """
+
+    stream: str | None
+    number: int = 0
+    half: int = 0
+
+    def __str__(self) -> str:
+        return HOST if self.stream is None else f"stream {self.stream} (copy {self.number}, half {self.half})"
+
+
+HOST_MOVES = Move(None)
+
+
+class Schedule(Protocol):
+    """Decides who goes on. Asked before each action of the host, and again after each move of a stream."""
+
+    def choose(self, moves: tuple[Move, ...]) -> Move:
+        """One of `moves`, which is never empty: the host first where it isn't blocked, then busy streams by first use."""
+        ...  # pragma: no cover
+
+
+class IssueOrder:
+    """Streams do everything at once: what a run looks like where nothing is really asynchronous."""
+
+    def choose(self, moves: tuple[Move, ...]) -> Move:
+        """A stream where one is busy."""
+        return _eager(moves)
+
+    def __str__(self) -> str:
+        return "issue order"
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Asynchronous operation `index` waits before its begin (half 0) or its end (half 1) as long as anything else can move."""
+
+    index: int
+    half: int
+
+    def choose(self, moves: tuple[Move, ...]) -> Move:
+        """Anything but the operation that is held back; other streams before the host."""
+        others = tuple(move for move in moves if move.stream is None or (move.number, move.half) != (self.index, self.half))
+        return _eager(others or moves)
+
+    def __str__(self) -> str:
+        return f"hold copy {self.index} before its {'end' if self.half else 'begin'}"
+
+
+def _eager(moves: tuple[Move, ...]) -> Move:
+    """The first stream's move, or else the host's."""
+    return min(moves, key=lambda move: move.stream is None)
+
+
+class ReplayError(Exception):
+    """A trace asks for a move that the run can't make: the code issues something else than the trace's program."""
+
+
+class Replay:
+    """The order of a trace, move by move. Where it is used up, streams finish as the host needs it.
+
+    Use a new one for each run. Raises ReplayError where the run can't follow.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._moves = tuple(_moves(trace))
+        self._next = 0
+
+    def choose(self, moves: tuple[Move, ...]) -> Move:
+        """The trace's next move."""
+        if self._next == len(self._moves):
+            return moves[0]
+        wanted = self._moves[self._next]
+        for move in moves:
+            if move.stream == wanted:
+                self._next += 1
+                return move
+        raise ReplayError(
+            f"move {self._next} of the trace is {f'stream {wanted}' if wanted else HOST}, but only {', '.join(map(str, moves))} can go on: "
+            "the code does not issue what the trace's program does"
+        )
+
+    def __str__(self) -> str:
+        return f"replay of {len(self._moves)} moves"
+
+
+def _moves(trace: Trace) -> Iterator[str | None]:
+    """Who moves, one entry a move. A trace has no event for the issue of asynchronous work: the host issues it when it is due."""
+    issued = 0
+    for event in trace.events:
+        operation, agent = trace.program[event.index].operation, trace.program[event.index].agent
+        acts = agent == HOST and event.moment is (Moment.END if isinstance(operation, SyncStream) else Moment.BEGIN)
+        if acts or agent != HOST:
+            for _ in range(issued, event.index + 1):
+                yield None
+            issued = max(issued, event.index + 1)
+        if agent != HOST:
+            yield agent
+
+
+class TooManySchedulesError(Exception):
+    """An exhaustive exploration found more schedules than its limit: make the instance smaller."""
+
+
+class NothingAsynchronousError(Exception):
+    """The code under test issued no asynchronous operation: no schedule can show anything."""
+
+
+@dataclass
+class Choices:
+    """The first choices by number, then always number 0. Remembers how many there were to choose from."""
+
+    first: tuple[int, ...]
+    widths: list[int] = field(default_factory=list)
+
+    def choose(self, moves: tuple[Move, ...]) -> Move:
+        """The next choice; a single move is none."""
+        if len(moves) == 1:
+            return moves[0]
+        at = len(self.widths)
+        self.widths.append(len(moves))
+        return moves[self.first[at] if at < len(self.first) else 0]
+
+    def following(self) -> tuple[int, ...] | None:
+        """The choices that come next, depth first; None after the last."""
+        taken = [*self.first, *[0] * (len(self.widths) - len(self.first))]
+        for at in reversed(range(len(taken))):
+            if taken[at] + 1 < self.widths[at]:
+                return (*taken[:at], taken[at] + 1)
+        return None
+
+    def __str__(self) -> str:
+        return f"choices {' '.join(map(str, self.first)) or '0'}, then 0"
+
+
+def exhaustive(run: Callable[[Schedule], T], most: int = MOST_SCHEDULES) -> Iterator[tuple[Schedule, T]]:
+    """Runs the code under every schedule. Raises TooManySchedulesError where there are more than `most`."""
+    first: tuple[int, ...] | None = ()
+    made = 0
+    while first is not None:
+        if made == most:
+            raise TooManySchedulesError(f"more than {most} schedules: make the instance smaller, or use delays")
+        schedule = Choices(first)
+        yield schedule, run(schedule)
+        made += 1
+        first = schedule.following()
+
+
+class _Counting:
+    """Issue order, counting asynchronous operations."""
+
+    def __init__(self) -> None:
+        self.operations = 0
+
+    def choose(self, moves: tuple[Move, ...]) -> Move:
+        self.operations = max(self.operations, *(move.number + 1 for move in moves if move.stream is not None), 0)
+        return _eager(moves)
+
+    def __str__(self) -> str:
+        return str(IssueOrder())
+
+
+def delays(run: Callable[[Schedule], T]) -> Iterator[tuple[Schedule, T]]:
+    """Runs the code in issue order, then once for each half of each asynchronous operation, with that half held back.
+
+    Every two accesses that may overlap do overlap in one of these runs. `run` must drain its machine. Raises
+    NothingAsynchronousError where nothing was issued on a stream.
+    """
+    counting = _Counting()
+    result = run(counting)
+    if not counting.operations:
+        raise NothingAsynchronousError("no asynchronous operation was issued: there is nothing to hold back, and the run shows nothing")
+    yield IssueOrder(), result
+    for index in range(counting.operations):
+        for half in (0, 1):
+            schedule = Hold(index, half)
+            yield schedule, run(schedule)
