@@ -1,0 +1,1 @@
+"""Benchmarks of kvstage, run from a checkout: `python -m bench NAME`."""
