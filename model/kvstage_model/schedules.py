@@ -100,8 +100,9 @@ class Replay:
             if move.stream == wanted:
                 self._next += 1
                 return move
+        agent = HOST if wanted is None else f"stream {wanted}"
         raise ReplayError(
-            f"move {self._next} of the trace is {f'stream {wanted}' if wanted else HOST}, but only {', '.join(map(str, moves))} can go on: "
+            f"move {self._next} of the trace is {agent}, but only {', '.join(map(str, moves))} can go on: "
             "the code does not issue what the trace's program does"
         )
 
@@ -194,7 +195,7 @@ def delays(run: Callable[[Schedule], T]) -> Iterator[tuple[Schedule, T]]:
     counting = _Counting()
     result = run(counting)
     if not counting.operations:
-        raise NothingAsynchronousError("no asynchronous operation was issued: there is nothing to hold back, and the run shows nothing")
+        raise NothingAsynchronousError("nothing was issued on a stream: there is nothing to hold back, and the run proves nothing")
     yield IssueOrder(), result
     for index in range(counting.operations):
         for half in (0, 1):

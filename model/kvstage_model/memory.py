@@ -1,0 +1,168 @@
+"""Labelled memory for the simulator: each cell says whose bytes it holds, in two halves.
+
+A copy moves one half of each cell when it begins and the other one when it ends, so a cell that somebody touched in
+between holds halves of two items: it is torn.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .operations import Buffer, Copy, HostCopy, Rows, reads, writes
+from .scheme import Direction, Scheme
+from .trace import Issued, describe, span
+
+Cell: TypeAlias = tuple[str, int, int]
+"""One row of memory: the buffer's name, the slot, the row in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The bytes of one row, known by where they were first written, and by which operation of the program.
+
+    `writer` is None for what was there at the start.
+    """
+
+    cell: Cell
+    writer: int | None = None
+
+
+Content: TypeAlias = tuple[Token | None, Token | None]
+"""The two halves of a cell; None where nothing was ever written."""
+
+
+def cells(rows: Rows) -> tuple[Cell, ...]:
+    """The cells of a run of rows, in order."""
+    return tuple((rows.buffer.name, rows.slot, row) for row in range(rows.start, rows.start + rows.count))
+
+
+def every_cell(buffer: Buffer) -> tuple[Cell, ...]:
+    """All cells of a buffer."""
+    return tuple(cell for slot in range(buffer.slots) for cell in cells(buffer.at(slot, 0, buffer.rows)))
+
+
+class BoundsError(ValueError):
+    """An operation names rows that its buffer doesn't have, or moves rows to fewer or more rows."""
+
+
+def check(issued: Issued) -> None:
+    """Raises BoundsError where an operation leaves its buffers, or its two sides differ in length."""
+    operation = issued.operation
+    for rows in (*reads(operation), *writes(operation)):
+        buffer = rows.buffer
+        if not (0 <= rows.slot < buffer.slots and 0 <= rows.start <= rows.start + rows.count <= buffer.rows):
+            shape = f"{buffer.slots} slots of {buffer.rows} rows"
+            raise BoundsError(f"{describe(issued)}: {span(rows)} is not inside {buffer.name}, which has {shape}")
+    if isinstance(operation, Copy | HostCopy) and operation.source.count != operation.target.count:
+        raise BoundsError(f"{describe(issued)}: {operation.source.count} rows can't be moved to {operation.target.count} rows")
+
+
+class Cells:
+    """All memory. At the start the buffers called `filled` hold a token in each cell, the others were never written."""
+
+    def __init__(self, filled: Collection[str]) -> None:
+        self._filled = frozenset(filled)
+        self._halves: dict[Cell, list[Token | None]] = {}
+
+    def _at(self, cell: Cell) -> list[Token | None]:
+        start = Token(cell) if cell[0] in self._filled else None
+        return self._halves.setdefault(cell, [start, start])
+
+    def content(self, cell: Cell) -> Content:
+        """What a cell holds now."""
+        first, second = self._at(cell)
+        return first, second
+
+    def move(self, source: Rows, target: Rows, half: int) -> None:
+        """Moves one half of each cell."""
+        moved = [self._at(cell)[half] for cell in cells(source)]
+        for cell, token in zip(cells(target), moved, strict=True):
+            self._at(cell)[half] = token
+
+    def stamp(self, target: Rows, writer: int) -> None:
+        """Puts bytes that were never anywhere before into each cell."""
+        for cell in cells(target):
+            self._halves[cell] = [Token(cell, writer)] * 2
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A row that isn't what a call promised: which call, which row of the transfer, where, and what was found instead.
+
+    `position` is None for a pool row that no row of the transfer goes to, and that changed all the same.
+    """
+
+    call: int
+    position: int | None
+    place: str
+    found: str
+
+    def __str__(self) -> str:
+        row = "a row that the call must not touch" if self.position is None else f"row {self.position}"
+        return f"call {self.call}: {row}, at {self.place}, holds {self.found}"
+
+
+class Judge:
+    """Compares what a call delivers with what its source rows held when it began. One judge for one call."""
+
+    def __init__(self, call: int, scheme: Scheme, memory: Cells) -> None:
+        self._call = call
+        self._memory = memory
+        self._result = scheme.result
+        self._due: dict[int, Content] = {}
+        self._untouched: dict[Cell, Content] = {}
+        if scheme.result is not None:
+            result, positions = scheme.result, range(scheme.result.length)
+            self._due = {position: memory.content(_one(result.source(position))) for position in positions}
+            targets = {_one(result.target(position)) for position in positions} if result.direction is Direction.WRITE else set()
+            self._untouched = {cell: memory.content(cell) for cell in every_cell(result.pool) if cell not in targets}
+
+    def overwritten(self, rows: Rows) -> None:
+        """The caller wrote rows of his own: these are as they should be now."""
+        for cell in cells(rows):
+            if cell in self._untouched:
+                self._untouched[cell] = self._memory.content(cell)
+
+    def delivered(self, position: int, rows: Rows) -> Iterator[Wrong]:
+        """The caller reads a row of the result."""
+        found = self._memory.content(_one(rows))
+        if found != self._due[position]:
+            yield Wrong(self._call, position, span(rows), self._words(found))
+
+    def returned(self) -> Iterator[Wrong]:
+        """The call and its caller are done: all other rows of the pool are as they were."""
+        for cell, before in self._untouched.items():
+            found = self._memory.content(cell)
+            if found != before:
+                yield Wrong(self._call, None, _place(cell), self._words(found))
+
+    def _words(self, content: Content) -> str:
+        first, second = content
+        whole = first == second
+        return self._token(first) if whole else f"torn bytes: half of them {self._token(first)}, half of them {self._token(second)}"
+
+    def _token(self, token: Token | None) -> str:
+        if token is None:
+            return "what was never written"
+        for position, due in self._due.items():
+            if due == (token, token):
+                return f"row {position}"
+        when = "the start" if token.writer is None else f"operation {token.writer}"
+        return f"what {_place(token.cell)} held after {when}"
+
+
+def _one(rows: Rows) -> Cell:
+    (cell,) = cells(rows)
+    return cell
+
+
+def _place(cell: Cell) -> str:
+    name, slot, row = cell
+    return f"{name}[{slot}].rows[{row}:{row + 1}]"
+
+
+def initially_filled(calls: Collection[Scheme]) -> frozenset[str]:
+    """The buffers that hold rows before the first call: all pools, and what the caller writes from."""
+    results = [scheme.result for scheme in calls if scheme.result is not None]
+    pools = {result.pool.name for result in results}
+    return frozenset(pools | {result.host.name for result in results if result.direction is Direction.WRITE})

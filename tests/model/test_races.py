@@ -1,0 +1,129 @@
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+
+from kvstage_model import races as module
+from kvstage_model.axioms import Edge, Moment, edges
+from kvstage_model.operations import Copy, HostCopy, HostRead, HostWrite, Operation, SyncStream
+from kvstage_model.races import HappensBefore, Race, conflicts, races
+from kvstage_model.schedules import Replay, delays, exhaustive
+from kvstage_model.trace import Issued
+from tests.model.programs import BUFFERS, issued, overlapping, programs, run, without_waits
+
+LEFT, RIGHT = BUFFERS
+A, B = LEFT.at(0, 0, 1), RIGHT.at(0, 0, 1)
+EXAMPLES = 300
+
+
+def found(program: tuple[Issued, ...]) -> set[tuple[int, int]]:
+    return {(race.first, race.second) for race in races(program)}
+
+
+def explored(program: tuple[Issued, ...]) -> set[tuple[int, int]]:
+    """What overlaps in some schedule, from all schedules."""
+    return set().union(*(overlapping(program, log) for _, log in exhaustive(lambda schedule: run(program, schedule))))
+
+
+def test_the_race_finder_and_all_schedules_agree() -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+    @given(programs())
+    def agree(program: tuple[Issued, ...]) -> None:
+        pairs = explored(program)
+        assert found(program) == pairs
+        seen["race"] += bool(pairs)
+        seen["none"] += not pairs
+        seen["a wait matters"] += len(found(without_waits(program))) > len(pairs)
+
+    agree()
+    assert seen["race"] > EXAMPLES // 6
+    assert seen["none"] > EXAMPLES // 6
+    assert seen["a wait matters"] > EXAMPLES // 20
+
+
+def test_delays_show_every_race() -> None:
+    seen: Counter[bool] = Counter()
+
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+    @given(programs())
+    def agree(program: tuple[Issued, ...]) -> None:
+        logs = [log for _, log in delays(lambda schedule: run(program, schedule))]
+        pairs = found(program)
+        assert set().union(*(overlapping(program, log) for log in logs)) == pairs
+        seen[bool(pairs)] += 1
+
+    agree()
+    assert seen[True] > EXAMPLES // 6
+
+
+def test_the_schedule_of_a_race_lets_it_happen() -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+    @given(programs())
+    def happens(program: tuple[Issued, ...]) -> None:
+        order = HappensBefore(program)
+        for race in races(program):
+            log = run(program, Replay(order.schedule(race)))
+            assert (race.first, race.second) in overlapping(program, log)
+            seen[type(program[race.second].operation).__name__] += 1
+
+    happens()
+    assert set(seen) == {"Copy", "HostCopy", "HostRead", "HostWrite"}
+
+
+NEEDS = {
+    "A1": [HostWrite(A), Copy("one", A, B)],
+    "A3": [Copy("one", A, B), Copy("one", B, LEFT.at(1, 0, 1))],
+    "A4": [Copy("one", A, B), SyncStream("one"), HostRead(B)],
+}
+"""For each axiom a program without a race, which only this axiom keeps in order."""
+
+
+@pytest.mark.parametrize("axiom", NEEDS)
+def test_every_axiom_is_needed(axiom: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = issued(NEEDS[axiom])
+    assert found(program) == explored(program) == set()
+
+    def without(first: Operation, second: Operation) -> Iterator[Edge]:
+        return (edge for edge in edges(first, second) if edge.axiom != axiom)
+
+    monkeypatch.setattr(module, "edges", without)
+    assert found(program), f"without {axiom} the finder must see a race that no schedule shows"
+
+
+def test_a_wait_on_another_stream_orders_nothing() -> None:
+    program = issued([Copy("one", A, B), SyncStream("two"), HostRead(B)])
+    assert list(races(program)) == [Race(0, 2)]
+    assert explored(program) == {(0, 2)}
+
+
+def test_a_later_copy_is_not_waited_for() -> None:
+    program = issued([SyncStream("one"), Copy("one", A, B), HostRead(B)])
+    assert list(races(program)) == [Race(1, 2)]
+
+
+def test_neighbouring_rows_do_not_race() -> None:
+    program = issued([Copy("one", A, LEFT.at(0, 1, 1)), HostWrite(LEFT.at(1, 1, 1)), HostWrite(RIGHT.at(0, 0, 2))])
+    assert list(races(program)) == []
+
+
+def test_two_reads_are_no_conflict() -> None:
+    assert list(conflicts(HostRead(A), HostRead(A))) == []
+    assert list(conflicts(Copy("one", A, B), HostRead(A))) == [(B, A)], "candidates; overlap sorts out other buffers"
+    assert list(races(issued([Copy("one", A, B), HostRead(A)]))) == []
+
+
+def test_the_nearest_race_comes_first() -> None:
+    program = issued([Copy("one", A, B), Copy("two", A, B), HostCopy(B, A)])
+    assert list(races(program)) == [Race(0, 1), Race(1, 2), Race(0, 2)]
+
+
+def test_the_schedule_of_a_race_begins_as_late_as_it_must() -> None:
+    program = issued([Copy("one", A, B), HostRead(B)])
+    (race,) = races(program)
+    events = [(event.index, event.moment) for event in HappensBefore(program).schedule(race).events]
+    assert events == [(0, Moment.BEGIN), (1, Moment.BEGIN), (0, Moment.END), (1, Moment.END)]
