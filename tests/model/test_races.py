@@ -1,3 +1,5 @@
+"""The race finder against every schedule of the machine."""
+
 from collections import Counter
 from collections.abc import Iterator
 
@@ -75,7 +77,7 @@ def test_the_schedule_of_a_race_lets_it_happen() -> None:
     assert set(seen) == {"Copy", "HostCopy", "HostRead", "HostWrite"}
 
 
-NEEDS = {
+NEEDS: dict[str, list[Operation]] = {
     "A1": [HostWrite(A), Copy("one", A, B)],
     "A3": [Copy("one", A, B), Copy("one", B, LEFT.at(1, 0, 1))],
     "A4": [Copy("one", A, B), SyncStream("one"), HostRead(B)],

@@ -1,0 +1,131 @@
+"""Partitions against their contract and against a plain loop."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from kvstage_model.runs import Clause, PagedRows, Run, Runs, by_block, by_row, contract
+from tests.model.programs import total, transfers
+
+Partition = Callable[[PagedRows], Runs]
+EXAMPLES = 200
+PARTITIONS = [by_row, by_block]
+SAMPLE = PagedRows(total([4, 0, 3, 1]), 5, 4, 3, 14)
+"""Rows 3 to 13 in blocks of 4: one row of block 4, all of 0 and 3, two rows of block 1."""
+
+
+def clauses(runs: Runs) -> list[Clause]:
+    """The contract for all runs and rows, and for numbers a little outside."""
+    numbers, positions = range(-1, runs.number + 2), range(-1, runs.length + 2)
+    pairs = [clause for i in numbers for j in numbers for clause in contract(runs, i, j, 0)]
+    return pairs + [clause for i in numbers for position in positions for clause in contract(runs, i, i, position)]
+
+
+def violated(runs: Runs) -> set[str]:
+    return {clause.name for clause in clauses(runs) if clause.premise and not clause.conclusion}
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_a_partition_fulfils_the_contract(partition: Partition) -> None:
+    held: Counter[str] = Counter()
+
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+    @given(transfers())
+    def fulfils(drawn: tuple[PagedRows, tuple[int, ...]]) -> None:
+        in_pool = tuple(min(block, drawn[0].num_blocks - 1) for block in drawn[1])
+        found = clauses(partition(replace(drawn[0], table=total(in_pool))))
+        assert [clause.name for clause in found if clause.premise and not clause.conclusion] == []
+        held.update(clause.name for clause in found if clause.premise)
+
+    fulfils()
+    assert len(held) == len({clause.name for clause in contract(partition(SAMPLE), 0, 0, 0)})
+    assert min(held.values()) > EXAMPLES, "each clause had something to say"
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_the_runs_hold_the_rows_of_the_transfer(partition: Partition) -> None:
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+    @given(transfers())
+    def hold(drawn: tuple[PagedRows, tuple[int, ...]]) -> None:
+        rows, table = drawn
+        expected = []
+        for position, row in enumerate(range(rows.start, rows.stop)):
+            expected.append((position, table[row // rows.block_size], row % rows.block_size))
+        assert flat(partition(rows)) == expected
+
+    hold()
+
+
+def flat(runs: Runs) -> list[tuple[int, int, int]]:
+    """All runs, one after the other: position, block and row in it."""
+    found = [runs.run(i) for i in range(runs.number)]
+    return [(run.position + k, run.slot, run.start + k) for run in found for k in range(run.count)]
+
+
+def spelled(runs: Runs) -> list[tuple[int, int, int, int]]:
+    found = [runs.run(i) for i in range(runs.number)]
+    return [(run.slot, run.start, run.count, run.position) for run in found]
+
+
+def test_the_first_and_the_last_block_are_clipped() -> None:
+    assert spelled(by_block(SAMPLE)) == [(4, 3, 1, 0), (0, 0, 4, 1), (3, 0, 4, 5), (1, 0, 2, 9)]
+
+
+def test_one_block_is_clipped_on_both_sides() -> None:
+    assert spelled(by_block(replace(SAMPLE, start=5, stop=7))) == [(0, 1, 2, 0)]
+
+
+def test_a_full_block_is_one_run() -> None:
+    assert spelled(by_block(replace(SAMPLE, start=4, stop=8))) == [(0, 0, 4, 0)]
+
+
+@pytest.mark.parametrize("start", [0, 3, 4, 5])
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_no_rows_are_no_runs(partition: Partition, start: int) -> None:
+    runs = partition(replace(SAMPLE, start=start, stop=start))
+    assert (runs.number, runs.length) == (0, 0)
+    assert violated(runs) == set()
+
+
+def changed(runs: Runs, **changes: int) -> Runs:
+    """Every run with its fields moved by so much; `only` picks one run."""
+    only = changes.pop("only", None)
+
+    def run(i: int) -> Run:
+        old = runs.run(i)
+        if only is not None and i != only:
+            return old
+        return replace(old, **{name: getattr(old, name) + change for name, change in changes.items()})
+
+    return replace(runs, run=run)
+
+
+LAST = by_block(SAMPLE).number - 1
+BROKEN = {
+    "unclipped last block": (changed(by_block(SAMPLE), only=LAST, count=2), "a run lies inside the transfer"),
+    "unclipped first block": (changed(by_block(SAMPLE), only=0, start=-3, position=-3, count=3), "a run lies inside the transfer"),
+    "overlapping": (changed(by_block(SAMPLE), only=0, count=1), "runs are disjoint and in order"),
+    "a row short": (changed(by_block(SAMPLE), only=1, count=-1), "the holder of a row holds it"),
+    "addresses off by one": (changed(by_row(SAMPLE), only=1, start=1), "each row of a run lies at its address"),
+    "the wrong block": (changed(by_block(SAMPLE), only=1, slot=1), "each row of a run lies at its address"),
+    "a block that the pool has not": (changed(by_block(SAMPLE), slot=5), "a run's block lies in the pool"),
+    "over the block's end": (changed(by_block(SAMPLE), only=1, start=1), "a run lies inside one block"),
+    "an empty run": (changed(by_row(SAMPLE), only=1, count=-1), "a run holds a row, and no more than the longest"),
+    "longer than the longest": (replace(by_block(SAMPLE), longest=3), "a run holds a row, and no more than the longest"),
+    "one run too few": (replace(by_block(SAMPLE), number=LAST), "each row has a holder"),
+    "fewer than none": (replace(by_block(SAMPLE), number=-1), "the number of runs is not negative"),
+    "another holder": (replace(by_block(SAMPLE), holder=lambda position: 0), "no other run holds it"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_partition_violates_the_contract(name: str) -> None:
+    runs, clause = BROKEN[name]
+    assert clause in violated(runs)
+
+
+def test_every_clause_is_violated_by_something() -> None:
+    assert {clause.name for clause in contract(by_row(SAMPLE), 0, 0, 0)} == {clause for _, clause in BROKEN.values()}
