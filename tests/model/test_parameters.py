@@ -50,7 +50,11 @@ def test_a_parameter_without_a_range_is_refused(function: SchemeFunction, named:
 def tables(distinct: bool, most_rows: int) -> list[tuple[PagedRows, list[int]]]:
     """All small transfers with the blocks that they use."""
     found = [values["rows"] for values in small_values((Parameter("rows", PagedRows, distinct=distinct),), most_rows)]
-    return [(rows, [rows.table(k) for k in sorted({row // rows.block_size for row in range(rows.start, rows.stop)})]) for rows in found]
+    return [(rows, [rows.table(k) for k in touched(rows)]) for rows in found]
+
+
+def touched(rows: PagedRows) -> list[int]:
+    return sorted({row // rows.block_size for row in range(rows.start, rows.stop)})
 
 
 @pytest.mark.parametrize("distinct", [True, False])
