@@ -1,1 +1,59 @@
-"""."""
+"""kvstage: rows of a paged KV cache, moved between device blocks and host memory by schemes that are proved.
+
+>>> import torch
+>>> from kvstage import PagedPool, Stager, ThreadDevice
+>>> pool = PagedPool(torch.zeros(8, 4, 3, dtype=torch.bfloat16))  # 8 blocks of 4 rows of 3 elements
+>>> table = [5, 2, 7]  # rows 0 to 3 of the sequence are in block 5, rows 4 to 7 in block 2, ...
+>>> with ThreadDevice() as device:
+...     stager = Stager(device, scheme="per_block")
+...     stager.write(pool, table, 3, torch.ones(2, 3, dtype=torch.bfloat16)).wait()  # rows 3 and 4
+...     transfer = stager.read(pool, table, 0, 9)
+...     transfer.wait()
+>>> transfer.result().sum(dim=1).tolist()
+[0.0, 0.0, 0.0, 3.0, 3.0, 0.0, 0.0, 0.0, 0.0]
+>>> transfer.stats
+Stats(copies=3, waits=3, bytes=54)
+"""
+
+from .device import Device
+from .errors import (
+    AliasError,
+    BlockIdError,
+    ClosedError,
+    DeviceError,
+    DuplicateBlockError,
+    KVStageError,
+    LayoutError,
+    NotFinishedError,
+    RangeError,
+    SchemeError,
+    TableTooShortError,
+    UnknownSchemeError,
+)
+from .pool import PagedPool
+from .sim_device import SimDevice
+from .stager import Stager
+from .thread_device import ThreadDevice
+from .transfer import Stats, Transfer
+
+__all__ = [
+    "AliasError",
+    "BlockIdError",
+    "ClosedError",
+    "Device",
+    "DeviceError",
+    "DuplicateBlockError",
+    "KVStageError",
+    "LayoutError",
+    "NotFinishedError",
+    "PagedPool",
+    "RangeError",
+    "SchemeError",
+    "SimDevice",
+    "Stager",
+    "Stats",
+    "TableTooShortError",
+    "ThreadDevice",
+    "Transfer",
+    "UnknownSchemeError",
+]

@@ -1,0 +1,91 @@
+"""Paged pools, and the one place where rows become bytes.
+
+Rows are moved as raw bytes: the dtype is never looked at, so NaN patterns, fp8 and packed rows arrive as they were.
+The views are detached: a write leaves no trace in autograd, however the tensors were made, and a pool made under
+`torch.inference_mode` can be written from outside it.
+"""
+
+from math import prod
+
+import torch
+
+from .errors import LayoutError
+
+
+class PagedPool:
+    """Blocks of rows, as a KV cache holds them: a view of `tensor`, which stays the caller's.
+
+    `tensor` is [num_blocks, block_size, *row], of any dtype and on any device. The rows of one block must lie side by
+    side; blocks may lie any distance apart (padding, layers packed between them). Raises LayoutError.
+    """
+
+    def __init__(self, tensor: torch.Tensor, *, name: str = "") -> None:
+        self.name = name
+        self.tensor = tensor
+        _check_blocks(tensor, self)
+        self.num_blocks: int = tensor.shape[0]
+        self.block_size: int = tensor.shape[1]
+        self.row_shape: tuple[int, ...] = tuple(tensor.shape[2:])
+        self.dtype: torch.dtype = tensor.dtype
+        self.bytes: torch.Tensor = as_bytes(tensor, 2)
+        """The same memory as uint8: [num_blocks, block_size, row_bytes]."""
+        self.row_bytes: int = self.bytes.shape[2]
+
+    def rows(self, slot: int, start: int, count: int) -> torch.Tensor:
+        """The bytes of `count` rows from `start` on in block `slot`: a uint8 view [count, row_bytes]."""
+        return self.bytes[slot, start : start + count]
+
+    def __str__(self) -> str:
+        return f"pool {self.name!r}" if self.name else "the pool"
+
+    def __repr__(self) -> str:
+        rows = f"{self.block_size} rows of {list(self.row_shape)} {self.dtype}"
+        return f"PagedPool({self.num_blocks} blocks of {rows}, name={self.name!r})"
+
+
+def as_bytes(tensor: torch.Tensor, leading: int) -> torch.Tensor:
+    """The tensor's memory as uint8, outside autograd: the first `leading` dimensions, then the bytes of one row.
+
+    Everything behind the first `leading` dimensions must be contiguous.
+    """
+    row = prod(tensor.shape[leading:])
+    return tensor.detach().as_strided((*tensor.shape[:leading], row), (*tensor.stride()[:leading], 1)).view(torch.uint8)
+
+
+def same_memory(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Whether the spans of memory of two tensors overlap, gaps between their blocks included."""
+    if not first.numel() or not second.numel():
+        return False
+    (low, high), (other_low, other_high) = _span(first), _span(second)
+    return low < other_high and other_low < high
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
+
+
+def _check_blocks(tensor: torch.Tensor, pool: PagedPool) -> None:
+    if not is_plain(tensor):
+        raise LayoutError(
+            f"{pool} is {tensor.layout}, or a lazy conjugate or negative: its memory must hold the values as they are"
+        )
+    shape = list(tensor.shape)
+    if tensor.dim() < 2 or not tensor.numel():
+        raise LayoutError(f"{pool} has shape {shape}: it must be [num_blocks, block_size, *row], with no size 0")
+    if not tensor[0].is_contiguous():
+        raise LayoutError(
+            f"{pool} has shape {shape} and strides {list(tensor.stride())}: the rows of one block must lie side by side "
+            f"(strides {list(torch.empty(shape[1:], device='meta').stride())} behind the first); only blocks may lie apart"
+        )
+    block = prod(shape[1:])
+    if shape[0] > 1 and tensor.stride(0) < block:
+        raise LayoutError(
+            f"{pool} has a block of {block} elements every {tensor.stride(0)}: "
+            "they overlap, so a write to one would change others; use a tensor of its own memory"
+        )
+
+
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether the tensor's memory holds its values as they are."""
+    return tensor.layout is torch.strided and not tensor.is_conj() and not tensor.is_neg()

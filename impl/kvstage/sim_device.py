@@ -1,0 +1,96 @@
+"""The simulator as a device: the order in which copies begin and end is what a schedule says. For tests.
+
+Run the code once for each schedule:
+
+    for schedule, read in delays(lambda schedule: my_read(SimDevice(schedule))):
+        assert read == expected, schedule
+"""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kvstage_model.operations import Memory
+from kvstage_model.schedules import Schedule
+from kvstage_model.simulator import Machine
+
+from .errors import ClosedError, DeviceError
+
+Bytes: TypeAlias = NDArray[np.uint8]
+
+UNWRITTEN = 0xA5
+"""What new memory is filled with, so that reading it before anything arrived gives the same wrong bytes in every run."""
+
+
+class SimDevice(Machine):
+    """A simulated machine whose memory is CPU tensors: a copy moves half of its bytes when it begins, half when it ends.
+
+    `schedule` is one of `kvstage_model.schedules`; use a new device for each run. Leaving the `with`, or `close`, lets
+    everything that is still under way end. `copies` and `waits` count what was asked for.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        super().__init__(schedule)
+        self.copies = 0
+        self.waits = 0
+        self.closed = False
+
+    def view(self, memory: Memory, tensor: torch.Tensor) -> Bytes:
+        """A numpy view of a CPU tensor, whatever the kind of memory. Raises DeviceError for other tensors."""
+        if tensor.device.type != "cpu":
+            raise DeviceError(f"SimDevice copies CPU tensors, and this one is on {tensor.device}: simulate with CPU tensors")
+        array: Bytes = tensor.numpy()
+        return array
+
+    def allocate(self, memory: Memory, size: int) -> torch.Tensor:
+        """Host memory, filled with UNWRITTEN."""
+        self._check_open()
+        return torch.full((size,), UNWRITTEN, dtype=torch.uint8)
+
+    def copy(self, stream: str, source: Bytes, target: Bytes) -> None:
+        """Issues a copy of two halves."""
+        self._check_open()
+        self.issue(stream, _halves(source, target), f"copy {self.copies}")
+        self.copies += 1
+
+    def host_copy(self, source: Bytes, target: Bytes) -> None:
+        """Copies when the schedule lets the host go on."""
+        self._check_open()
+        self.host(lambda: np.copyto(target, source), "host copy")
+
+    def synchronize(self, stream: str, label: object = "synchronize") -> None:
+        """Blocks until the stream is done; the schedule says what else moves meanwhile."""
+        self._check_open()
+        self.waits += 1
+        super().synchronize(stream, label)
+
+    def close(self) -> None:
+        """Lets all streams finish."""
+        self.closed = True
+        self.drain()
+
+    def __enter__(self) -> "SimDevice":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedError("this SimDevice is closed: make a new one for each run")
+
+
+def _halves(source: Bytes, target: Bytes) -> Callable[[int], None]:
+    """Moves the first or the second half of the bytes. One byte moves at the end."""
+    origin, place = source.reshape(-1), target.reshape(-1)  # views: the bytes of a run lie side by side
+    middle = len(place) // 2
+
+    def move(half: int) -> None:
+        part = slice(middle, None) if half else slice(middle)
+        place[part] = origin[part]
+
+    return move

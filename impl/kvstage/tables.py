@@ -1,0 +1,92 @@
+"""Block tables: which blocks the rows [start, stop) touch, checked before anything moves."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from .errors import BlockIdError, DeviceError, DuplicateBlockError, LayoutError, RangeError, TableTooShortError
+from .pool import PagedPool
+
+BlockTable: TypeAlias = Sequence[int] | NDArray[np.int32] | NDArray[np.int64] | torch.Tensor
+"""Block ids, one a block of the sequence: a list, or a numpy or CPU torch array of int32 or int64. Padding behind the
+blocks that a call touches is not looked at."""
+
+_DTYPES: tuple[Any, ...] = (np.dtype(np.int32), np.dtype(np.int64), torch.int32, torch.int64)
+
+
+def row_range(start: int, stop: int) -> tuple[int, int]:
+    """The two as ints. Raises RangeError unless 0 <= start <= stop."""
+    try:
+        start, stop = index(start), index(stop)
+    except TypeError as error:
+        raise RangeError(f"rows [{start!r}, {stop!r}): start and stop must be integers") from error
+    if start < 0:
+        raise RangeError(f"start is {start}: rows are counted from 0")
+    if stop < start:
+        raise RangeError(f"rows [{start}, {stop}) end before they start: stop must be at least start")
+    return start, stop
+
+
+def touched_blocks(pool: PagedPool, table: BlockTable, start: int, stop: int, *, distinct: bool) -> dict[int, int]:
+    """The pool's block for each block of the sequence that rows [start, stop) touch; the rest of the table is not read.
+
+    Raises TableTooShortError, BlockIdError, LayoutError or DeviceError, and DuplicateBlockError where `distinct`.
+    """
+    length = _length(table)
+    if start == stop:
+        return {}
+    size = pool.block_size
+    first, end = start // size, (stop - 1) // size + 1
+    if length < end:
+        raise TableTooShortError(
+            f"rows [{start}, {stop}) need {end} blocks of {size} rows, and the block table has {length}: "
+            "pass all blocks of the sequence, from its row 0 on"
+        )
+    chosen = table[first:end]
+    ids = chosen.tolist() if isinstance(chosen, np.ndarray | torch.Tensor) else list(chosen)
+    blocks: dict[int, int] = {}
+    for k, block in enumerate(ids, first):
+        blocks[k] = _block(pool, k, block)
+    if distinct and len(set(blocks.values())) < len(blocks):
+        _refuse_duplicate(blocks)
+    return blocks
+
+
+def _length(table: Any) -> int:
+    if isinstance(table, np.ndarray | torch.Tensor):
+        if isinstance(table, torch.Tensor) and table.device.type != "cpu":
+            raise DeviceError(f"the block table is on {table.device}, and reading it would wait for that device: pass a CPU copy")
+        if table.ndim != 1 or table.dtype not in _DTYPES:
+            shape = list(table.shape)
+            raise LayoutError(f"the block table is {table.dtype} of shape {shape}: it must be int32 or int64, of one dimension")
+    elif not isinstance(table, Sequence) or isinstance(table, str | bytes):
+        raise LayoutError(f"the block table is a {type(table).__name__}: pass a list, or a numpy or torch array, of block ids")
+    return len(table)
+
+
+def _block(pool: PagedPool, k: int, block: int) -> int:
+    try:
+        number = index(block)
+    except TypeError as error:
+        raise BlockIdError(f"block table entry {k} is {block!r}: block ids are integers") from error
+    if not 0 <= number < pool.num_blocks:
+        raise BlockIdError(
+            f"block table entry {k} is {number}, and {pool} has blocks 0 to {pool.num_blocks - 1}: rows {k * pool.block_size} to "
+            f"{(k + 1) * pool.block_size - 1} of the sequence have no block"
+        )
+    return number
+
+
+def _refuse_duplicate(blocks: dict[int, int]) -> None:
+    seen: dict[int, int] = {}
+    for k, block in blocks.items():
+        if block in seen:
+            raise DuplicateBlockError(
+                f"block {block} is both entry {seen[block]} and entry {k} of the block table: a write would put two rows into one; "
+                "give each entry a block of its own"
+            )
+        seen[block] = k

@@ -1,0 +1,24 @@
+"""The package: its example runs, and importing it loads no solver."""
+
+import doctest
+import subprocess
+import sys
+
+import kvstage
+
+
+def test_the_example_of_the_package_runs():
+    result = doctest.testmod(kvstage)
+    assert result.attempted >= 7
+    assert result.failed == 0
+
+
+def loaded(statement: str) -> set[str]:
+    """Which of torch and z3 a fresh interpreter has loaded after a statement."""
+    code = f"import sys; sys.path[:0] = {sys.path!r}; {statement}; print(*sys.modules.keys() & {{'torch', 'z3'}})"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout.split())
+
+
+def test_importing_the_library_loads_no_solver():
+    assert loaded("import kvstage") == {"torch"}
+    assert loaded("import kvstage, z3") == {"torch", "z3"}

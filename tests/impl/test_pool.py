@@ -1,0 +1,75 @@
+"""Pools: what layouts are taken, and which bytes a row is."""
+
+import pytest
+import torch
+from plain import random_blocks, raw
+
+from kvstage import LayoutError, PagedPool
+from kvstage.pool import as_bytes, same_memory
+
+
+@pytest.mark.parametrize("padding", [0, 3])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bfloat16, torch.float32, torch.complex64, torch.float8_e4m3fn])
+def test_the_bytes_of_every_row(dtype, padding):
+    blocks = random_blocks(1, 3, 4, (2, 5), dtype, padding)
+    pool = PagedPool(blocks.tensor, name="latent")
+    assert (pool.num_blocks, pool.block_size, pool.row_shape, pool.dtype) == (3, 4, (2, 5), dtype)
+    assert pool.row_bytes == 10 * dtype.itemsize
+    for slot in range(3):
+        for row in range(4):
+            assert torch.equal(pool.rows(slot, row, 1).flatten(), raw(blocks.tensor[slot, row]))
+        assert torch.equal(pool.rows(slot, 1, 3).flatten(), raw(blocks.tensor[slot, 1:]))
+    assert pool.bytes.data_ptr() == blocks.tensor.data_ptr()
+
+
+def test_a_pool_that_is_a_slice_of_something_larger():
+    packed = torch.arange(2 * 3 * 4 * 5, dtype=torch.int32).view(2, 3, 4, 5)  # blocks outermost, layers inside
+    pool = PagedPool(packed[:, 1])
+    assert pool.rows(1, 2, 1).view(torch.int32).tolist() == [packed[1, 1, 2].tolist()]
+
+
+@pytest.mark.parametrize(
+    ("tensor", "says"),
+    [
+        (torch.zeros(4), r"\[4\].*num_blocks, block_size"),
+        (torch.zeros(0, 4, 3), r"\[0, 4, 3\]"),
+        (torch.zeros(2, 0, 3), r"\[2, 0, 3\]"),
+        (torch.zeros(2, 4, 0), r"\[2, 4, 0\]"),
+        (torch.zeros(2, 4, 6)[:, :, ::2], r"strides \[24, 6, 2\].*\(strides \[3, 1\] behind the first\)"),
+        (torch.zeros(2, 4, 6)[:, :, :3], r"strides \[24, 6, 1\]"),
+        (torch.zeros(2, 3, 4).transpose(1, 2), r"strides \[12, 1, 4\]"),
+        (torch.zeros(1, 4, 3).expand(2, 4, 3), "every 0: they overlap"),
+        (torch.zeros(60).as_strided((4, 4, 3), (6, 3, 1)), "block of 12 elements every 6"),
+        (torch.zeros(2, 4, 3, dtype=torch.complex64).conj(), "conjugate"),
+        (torch.zeros(2, 4, 3).to_sparse(), "sparse"),
+    ],
+)
+def test_layouts_that_are_refused(tensor, says):
+    with pytest.raises(LayoutError, match=says) as caught:
+        PagedPool(tensor, name="latent")
+    assert "pool 'latent'" in str(caught.value)
+
+
+def test_twin_overlapping_blocks_would_share_rows():
+    view = as_bytes(torch.zeros(18).as_strided((2, 4, 3), (6, 3, 1)), 2)
+    view[0].fill_(7)
+    assert (view[1, :2] == 7).all()
+
+
+def test_sizes_of_one_may_have_any_stride():
+    tensor = torch.arange(24, dtype=torch.int32).as_strided((3, 1, 4), (8, 999, 1))
+    assert PagedPool(tensor).rows(2, 0, 1).view(torch.int32).tolist() == [[16, 17, 18, 19]]
+
+
+def test_same_memory_knows_ranges():
+    memory = torch.zeros(20)
+    assert same_memory(memory[:10], memory[9:])
+    assert not same_memory(memory[:10], memory[10:])
+    assert same_memory(memory[::4], memory[2:3])  # between its elements: told as an overlap, to be safe
+    assert not same_memory(memory[3:3], memory)
+
+
+def test_words():
+    assert str(PagedPool(torch.zeros(2, 4, 3), name="latent")) == "pool 'latent'"
+    assert str(PagedPool(torch.zeros(2, 4, 3))) == "the pool"
+    assert repr(PagedPool(torch.zeros(2, 4, 3))) == "PagedPool(2 blocks of 4 rows of [3] torch.float32, name='')"

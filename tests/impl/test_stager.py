@@ -1,0 +1,222 @@
+"""The stager against the plain definition, byte by byte."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain import plain_read, plain_write, random_blocks, random_rows, raw, same
+
+from kvstage import PagedPool, Stager, Stats, ThreadDevice, UnknownSchemeError
+from kvstage_model.schemes import LIBRARY
+
+SCHEMES = sorted(LIBRARY)
+GEOMETRIES = [
+    # block size, row, dtype, padding
+    (32, (512,), torch.bfloat16, 0),
+    (32, (257,), torch.bfloat16, 0),
+    (16, (257,), torch.float32, 3),
+    (3, (7,), torch.bfloat16, 5),
+    (1, (1,), torch.uint8, 1),
+    (1, (257,), torch.float32, 0),
+    (4, (2, 3), torch.float16, 2),
+    (3, (), torch.int64, 0),
+    (5, (132,), torch.float8_e4m3fn, 12),
+    (2, (3,), torch.bool, 0),
+]
+
+
+def runs_touched(size: int, start: int, stop: int, scheme: str) -> int:
+    """How many copies a call makes, counted one by one."""
+    rows = range(start, stop)
+    return len(rows) if scheme == "per_row" else len({row // size for row in rows})
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(("size", "row", "dtype", "padding"), GEOMETRIES)
+def test_both_directions_at_many_geometries(device, scheme, size, row, dtype, padding):
+    blocks = random_blocks(1, 9, size, row, dtype, padding)
+    pool, stager = PagedPool(blocks.tensor), Stager(device, scheme=scheme)
+    table = [7, 0, 3, 8, 1]
+    for start, stop in [(0, 5 * size), (1, 4 * size), (size - 1, 2 * size + 1), (2 * size, 2 * size + 1)]:
+        before = blocks.memory()
+        read = stager.read(pool, table, start, stop)
+        read.wait()
+        assert same(read.result(), plain_read(blocks.tensor, table, start, stop))
+        assert torch.equal(blocks.base, before)
+        copies, row_bytes = runs_touched(size, start, stop, scheme), raw(blocks.tensor[0, 0]).numel()
+        assert read.stats == Stats(copies, copies, (stop - start) * row_bytes)
+
+        rows = random_rows(100 * start + stop, stop - start, row, dtype)
+        after = plain_write(blocks, table, start, rows)
+        assert not torch.equal(after, before)
+        write = stager.write(pool, table, start, rows)
+        write.wait()
+        assert write.result() is None
+        assert torch.equal(blocks.base, after)
+        assert write.stats == read.stats
+
+
+@st.composite
+def transfers(draw):
+    size = draw(st.sampled_from([1, 2, 3, 16]))
+    num_blocks = draw(st.integers(1, 8))
+    table = draw(st.permutations(range(num_blocks)))
+    start = draw(st.integers(0, num_blocks * size - 1))
+    stop = draw(st.integers(start + 1, num_blocks * size))
+    width, padding = draw(st.integers(1, 9)), draw(st.integers(0, 3))
+    dtype = draw(st.sampled_from([torch.uint8, torch.bfloat16, torch.float32]))
+    return size, num_blocks, list(table), start, stop, width, padding, dtype
+
+
+@given(transfers(), st.sampled_from(SCHEMES), st.integers(0, 2**16))
+@settings(max_examples=120, deadline=None)
+def test_any_transfer_and_its_way_back(device, transfer, scheme, seed):
+    size, num_blocks, table, start, stop, width, padding, dtype = transfer
+    blocks = random_blocks(seed, num_blocks, size, (width,), dtype, padding)
+    pool, stager = PagedPool(blocks.tensor), Stager(device, scheme=scheme)
+    rows = random_rows(seed + 1, stop - start, (width,), dtype)
+    after = plain_write(blocks, table, start, rows)
+    stager.write(pool, table, start, rows).wait()
+    assert torch.equal(blocks.base, after)
+    read = stager.read(pool, table, start, stop)
+    read.wait()
+    assert same(read.result(), rows)
+
+
+def test_a_history_grown_row_by_row_and_read_whole(device):
+    blocks, table = random_blocks(3, 6, 4, (5,), torch.bfloat16), [4, 1, 5]
+    pool, stager = PagedPool(blocks.tensor), Stager(device, scheme="per_block")
+    rows = random_rows(4, 12, (5,), torch.bfloat16)
+    for length, count in [(0, 1), (1, 1), (2, 5), (7, 1), (8, 4)]:
+        stager.write(pool, table, length, rows[length : length + count]).wait()
+        history = stager.read(pool, table, 0, length + count)
+        history.wait()
+        assert same(history.result(), rows[: length + count])
+
+
+def test_one_stager_serves_pools_of_other_row_sizes_in_turn(device):
+    stager = Stager(device, scheme="per_block")
+    for seed, (size, width, dtype) in enumerate(
+        [(2, 3, torch.uint8), (32, 257, torch.float32), (4, 512, torch.bfloat16), (2, 3, torch.uint8)]
+    ):
+        blocks = random_blocks(seed, 3, size, (width,), dtype)
+        read = stager.read(PagedPool(blocks.tensor), [2, 0], 1, 2 * size)
+        read.wait()
+        assert same(read.result(), plain_read(blocks.tensor, [2, 0], 1, 2 * size))
+
+
+def test_nan_payloads_survive_in_both_directions(device):
+    patterns = torch.tensor([0x7FC00001, 0x7F800001, -0x400000, -1, 0x7FABCDEF, -0x80000000], dtype=torch.int64).to(torch.int32)
+    nans = patterns.view(torch.float32).view(2, 3)
+    assert nans.isnan().sum() == 5
+    pool, stager = PagedPool(torch.zeros(2, 2, 3)), Stager(device, scheme="per_block")
+    stager.write(pool, [1], 0, nans).wait()
+    assert pool.tensor[1].view(torch.int32).flatten().tolist() == patterns.tolist()
+    read = stager.read(pool, [1], 0, 2)
+    read.wait()
+    assert read.result().view(torch.int32).flatten().tolist() == patterns.tolist()
+
+
+TABLE = [5, 2, 7, -1, -1]
+TABLES = {
+    "list": TABLE,
+    "tuple": tuple(TABLE),
+    "list of numpy ints": [np.int64(block) for block in TABLE],
+    "numpy int32": np.array(TABLE, dtype=np.int32),
+    "numpy int64": np.array(TABLE),
+    "numpy, strided": np.array([[block, 99] for block in TABLE])[:, 0],
+    "torch int32": torch.tensor(TABLE, dtype=torch.int32),
+    "torch int64": torch.tensor(TABLE),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_kind_of_table_and_padding_behind_the_length(device, kind):
+    blocks = random_blocks(5, 8, 4, (3,), torch.bfloat16)
+    pool, stager, table = PagedPool(blocks.tensor), Stager(device, scheme="per_block"), TABLES[kind]
+    read = stager.read(pool, table, 2, 12)
+    read.wait()
+    assert same(read.result(), plain_read(blocks.tensor, TABLE, 2, 12))
+    after = plain_write(blocks, TABLE, 2, random_rows(6, 10, (3,), torch.bfloat16))
+    stager.write(pool, table, 2, random_rows(6, 10, (3,), torch.bfloat16)).wait()
+    assert torch.equal(blocks.base, after)
+
+
+def test_blocks_before_the_rows_are_not_looked_at(device):
+    """A sliding window frees its first blocks."""
+    blocks = random_blocks(7, 4, 4, (3,), torch.uint8)
+    read = Stager(device, scheme="per_block").read(PagedPool(blocks.tensor), [-1, -1, 3], 8, 12)
+    read.wait()
+    assert same(read.result(), blocks.tensor[3])
+
+
+def test_a_read_may_name_a_block_twice(device):
+    blocks = random_blocks(8, 2, 2, (3,), torch.uint8)
+    read = Stager(device, scheme="per_block").read(PagedPool(blocks.tensor), [1, 1], 0, 4)
+    read.wait()
+    assert same(read.result(), torch.cat([blocks.tensor[1], blocks.tensor[1]]))
+
+
+def test_out_is_filled_and_returned(device):
+    blocks = random_blocks(9, 3, 4, (3,), torch.float32)
+    whole = random_rows(10, 8, (3,), torch.float32)
+    edges = whole.clone()
+    read = Stager(device, scheme="per_row").read(PagedPool(blocks.tensor), [2, 0], 1, 7, out=whole[1:7])
+    read.wait()
+    assert read.result().data_ptr() == whole[1:7].data_ptr()
+    assert same(whole[1:7], plain_read(blocks.tensor, [2, 0], 1, 7))
+    assert same(whole[[0, 7]], edges[[0, 7]])
+
+
+class Untouchable(ThreadDevice):
+    """Fails as soon as anything is asked of it."""
+
+    def _refuse(self, *_args):
+        raise AssertionError("an empty call must ask nothing of the device")
+
+    view = allocate = copy = host_copy = synchronize = _refuse
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_an_empty_call_asks_nothing_of_the_device(scheme):
+    pool, stager = PagedPool(torch.zeros(2, 4, 3)), Stager(Untouchable(), scheme=scheme)
+    read, write = stager.read(pool, [], 0, 0), stager.write(pool, [], 0, torch.empty(0, 3))
+    read.wait()
+    assert read.result().shape == (0, 3)
+    assert read.stats == write.stats == Stats(0, 0, 0)
+    assert stager.read(pool, [-1], 5, 5, out=torch.empty(0, 3)).query()
+    with pytest.raises(AssertionError, match="nothing of the device"):
+        stager.read(pool, [0], 0, 1)
+
+
+def test_autograd_neither_grows_nor_misses_a_write(device):
+    stager = Stager(device, scheme="per_block")
+    leaf = torch.zeros(2, 2, 3, requires_grad=True)
+    with torch.inference_mode():
+        frozen = torch.zeros(2, 2, 3)
+    for tensor in (leaf, frozen):
+        stager.write(PagedPool(tensor), [1], 0, torch.ones(2, 3, requires_grad=True)).wait()
+        assert tensor[1].tolist() == [[1.0] * 3] * 2
+        assert tensor.grad_fn is None
+    assert leaf.is_leaf
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_autograd_notices_that_a_saved_tensor_was_overwritten(device, monkeypatch, told):
+    if not told:
+        monkeypatch.setattr("kvstage.stager.increment_version", lambda _: None)
+    stager, weight, out = Stager(device, scheme="per_block"), torch.ones(2, 3, requires_grad=True), torch.zeros(2, 3)
+    loss = (weight * out).sum()
+    stager.read(PagedPool(torch.full((1, 2, 3), 9.0)), [0], 0, 2, out=out).wait()
+    if told:
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+    else:
+        loss.backward()
+        assert weight.grad.tolist() == [[9.0] * 3] * 2  # silently wrong: `out` was 0 when it was multiplied
+
+
+def test_unknown_scheme_names_the_known_ones(device):
+    with pytest.raises(UnknownSchemeError, match=r"'per_blok'.*'per_row', 'per_block'"):
+        Stager(device, scheme="per_blok")
