@@ -2,7 +2,6 @@
 
 import subprocess
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,25 +83,20 @@ def _share(root: Path) -> tuple[int, str]:
 
 
 @pytest.fixture(scope="session")
-def glm_caches(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> "Iterator[tuple[Cache, ...]]":
+def glm_caches(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> "tuple[Cache, ...]":
     """The 22 caches of a GLM-5.3-Flash prefill of 8192 tokens: never write to them.
 
     The forward pass takes some 15 s: under pytest-xdist the first worker that needs it makes it for all.
     """
     import torch
+    from filelock import FileLock  # torch depends on it
 
     from bench.glm import Cache, forward_caches
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the pool of threads would go on spinning beside the device's worker
     if not hasattr(request.config, "workerinput"):
-        yield forward_caches()
-    else:
-        from filelock import FileLock  # torch depends on it
-
-        file = tmp_path_factory.getbasetemp().parent / "glm_caches.pt"
-        with FileLock(file.with_suffix(".lock")):
-            if not file.exists():
-                torch.save([(cache.layer, cache.kind, cache.rows) for cache in forward_caches()], file)
-        yield tuple(Cache(*parts) for parts in torch.load(file))
-    torch.set_num_threads(threads)
+        return forward_caches()
+    file = tmp_path_factory.getbasetemp().parent / "glm_caches.pt"
+    with FileLock(file.with_suffix(".lock")):
+        if not file.exists():
+            torch.save([(cache.layer, cache.kind, cache.rows) for cache in forward_caches()], file)
+    return tuple(Cache(*parts) for parts in torch.load(file))

@@ -1,0 +1,157 @@
+"""`python -m bench prefill`: stage the caches of a prefill by row and by block, through the library and by hand."""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kvstage import ThreadDevice
+
+from .glm import TOKENS, Cache, GeometryError, forward_caches, one_thread
+from .legs import SCHEMES, STREAM, Leg, WrongBytesError, legs
+from .pools import BLOCK_SIZE, raw
+
+VERSION = 1
+"""Of the JSON."""
+ROUNDS = 3
+ROUND_TRIPS = 2000
+
+
+def main(argv: list[str]) -> int:
+    """Print the table. Exit 1 where a leg moved wrong bytes, 2 on a usage error or without transformers."""
+    parser = argparse.ArgumentParser(prog="python -m bench prefill", description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the same numbers there, as JSON")
+    fewer = f"rows of each cache (default {TOKENS}); fewer for a quick look or a test"
+    parser.add_argument("--tokens", type=int, default=TOKENS, metavar="N", help=fewer)
+    options = parser.parse_args(argv)
+    if options.tokens < 1:
+        parser.error(f"--tokens is {options.tokens}: a prefill has at least one token")
+    if options.json and (options.json.is_dir() or not options.json.parent.is_dir()):
+        parser.error(f"--json {options.json}: no file can be written there; name one in a folder that exists")
+    try:
+        caches = forward_caches(options.tokens)
+        with one_thread():
+            report = measure(caches)
+    except ModuleNotFoundError as error:
+        parser.error(f"{error}: the input comes from transformers; pip install 'kvstage[transformers]'")
+    except (WrongBytesError, GeometryError) as error:
+        print(f"python -m bench prefill: {error}", file=sys.stderr)
+        return 1
+    print(table(report))
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=2) + "\n")
+    return 0
+
+
+def measure(caches: tuple[Cache, ...]) -> dict[str, Any]:
+    """Verify each leg, then time all of them in interleaved rounds. Raises WrongBytesError before any timing."""
+    with ThreadDevice() as device:
+        found = legs(device, caches)
+        counts = [_verified(device, leg) for leg in found]
+        seconds: list[list[float]] = [[] for _ in found]
+        for turn in range(ROUNDS):
+            for leg, times in zip(found, seconds, strict=True):
+                if sys.stderr.isatty():
+                    print(f"\rround {turn + 1} of {ROUNDS}: {leg.name:30}", end="", file=sys.stderr, flush=True)
+                times.append(_seconds(leg.run))
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
+        wait = _wait_seconds(device)
+    milliseconds = [statistics.median(times) * 1e3 for times in seconds]
+    rows = [
+        {
+            "leg": leg.name,
+            "by": leg.by,
+            "scheme": leg.scheme,
+            "direction": leg.direction,
+            "copies": copies,
+            "waits": waits,
+            "milliseconds": time_,
+            "rounds": [each * 1e3 for each in times],
+            "to_flat": time_ / milliseconds[0],
+            "verified_bytes": verified,
+        }
+        for leg, (copies, waits, verified), time_, times in zip(found, counts, milliseconds, seconds, strict=True)
+    ]
+    return {
+        "version": VERSION,
+        "benchmark": "prefill",
+        "input": _input(caches),
+        "machine": _machine(),
+        "legs": rows,
+        "wait_microseconds": wait * 1e6,
+        "row_to_block": _row_to_block(rows),
+    }
+
+
+def table(report: dict[str, Any]) -> str:
+    """The report for people."""
+    data, machine = report["input"], report["machine"]
+    lines = [
+        f"GLM-5.3-Flash prefill: {data['tokens']} tokens, {data['caches']} caches, {data['bytes']} bytes, "
+        f"blocks of {data['block_size']} rows",
+        f"{machine['device']}, {machine['cpus']} CPUs ({machine['architecture']}), torch {machine['torch']}, "
+        f"torch threads: {machine['torch_threads']}; medians of {ROUNDS} rounds",
+        "all bytes of every leg were compared with the forward pass's before the first timing",
+        "",
+        f"{'leg':26} {'copies':>8} {'waits':>8} {'milliseconds':>13} {'to flat copy':>13}",
+    ]
+    for row in report["legs"]:
+        times = f"{row['milliseconds']:13.1f} {row['to_flat']:13.1f}"
+        lines.append(f"{row['leg']:26} {row['copies']:8} {row['waits']:8} {times}")
+    ratios = ", ".join(f"{value:.1f} ({name})" for name, value in report["row_to_block"].items())
+    lines += ["", f"per_row / per_block: {ratios}", f"one wait, with a copy of one byte: {report['wait_microseconds']:.1f} us"]
+    return "\n".join(lines)
+
+
+def _verified(device: ThreadDevice, leg: Leg) -> tuple[int, int, int]:
+    """The copies and waits of one run whose bytes were right, as the device counted them, and the bytes compared."""
+    copies, waits = device.copies, device.waits
+    verified = leg.verify()
+    return device.copies - copies, device.waits - waits, verified
+
+
+def _seconds(run: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def _wait_seconds(device: ThreadDevice) -> float:
+    """The median round trip: a copy of one byte, and the wait for it."""
+    source, target = (torch.zeros(1, 1, dtype=torch.uint8).numpy() for _ in range(2))
+
+    def trip() -> None:
+        device.copy(STREAM, source, target)
+        device.synchronize(STREAM)
+
+    return statistics.median(_seconds(trip) for _ in range(ROUND_TRIPS))
+
+
+def _row_to_block(rows: list[dict[str, Any]]) -> dict[str, float]:
+    row, block = ({f"{r['direction']}, {r['by']}": r["milliseconds"] for r in rows if r["scheme"] == scheme} for scheme in SCHEMES)
+    return {name: row[name] / block[name] for name in row}
+
+
+def _input(caches: tuple[Cache, ...]) -> dict[str, int]:
+    total = sum(len(raw(cache.rows)) for cache in caches)
+    return {"tokens": len(caches[0].rows), "caches": len(caches), "block_size": BLOCK_SIZE, "bytes": total}
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "device": "ThreadDevice",
+        "cpus": os.cpu_count(),
+        "architecture": platform.machine(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "torch_threads": torch.get_num_threads(),
+    }
