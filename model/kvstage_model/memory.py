@@ -147,8 +147,8 @@ class Judge:
         for position, due in self._due.items():
             if due == (token, token):
                 return f"row {position}"
-        when = "the start" if token.writer is None else f"operation {token.writer}"
-        return f"what {_place(token.cell)} held after {when}"
+        when = "at the start" if token.writer is None else f"after operation {token.writer}"
+        return f"what {_place(token.cell)} held {when}"
 
 
 def _one(rows: Rows) -> Cell:

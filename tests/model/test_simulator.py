@@ -8,13 +8,12 @@ from itertools import product
 import pytest
 
 from kvstage_model.axioms import Moment
-from kvstage_model.memory import BoundsError
-from kvstage_model.operations import Buffer, Copy, HostCopy, HostRead, HostWrite, Memory, Operation, SyncStream
+from kvstage_model.operations import Copy, HostCopy, HostRead, Operation, SyncStream
 from kvstage_model.parameters import SchemeFunction, declared, small_values
 from kvstage_model.races import HappensBefore, Race, races
 from kvstage_model.runs import PagedRows
 from kvstage_model.schedules import Hold, IssueOrder, Move, Replay, Schedule, delays, exhaustive
-from kvstage_model.scheme import Direction, Result, Scheme
+from kvstage_model.scheme import Scheme
 from kvstage_model.schemes import LIBRARY, per_block_read, per_block_write, per_row_read, per_row_write
 from kvstage_model.simulator import DeadlockError, Machine, Simulation, simulate
 from kvstage_model.trace import unroll
@@ -235,54 +234,6 @@ def test_a_lost_wait_reads_what_was_never_written_or_torn_bytes() -> None:
     assert lost == [f"call 0: row {row}, at out[0].rows[{row}:{row + 1}], holds {never}" for row in (0, 1)]
     assert words(simulate(broken, Hold(0, 1)))[0] == f"call 0: row 0, at out[0].rows[0:1], holds {torn}"
     assert words(simulate(broken, Hold(1, 0))) == ["call 0: row 1, at out[0].rows[1:2], holds row 0"], "the row before it"
-
-
-POOL, OUT = Buffer("pool", Memory.DEVICE, 2, 1), Buffer("out", Memory.PAGEABLE, 1, 1)
-
-
-def one_row(direction: Direction, *operations: Operation) -> Scheme:
-    """A call that moves row 0 of slot 0, or says so."""
-    result = Result(direction, POOL, OUT, 1, lambda position: (0, position), lambda position: 0)
-    return Scheme("one row", (POOL, OUT), 1, lambda i: operations, result=result)
-
-
-def test_a_pool_row_outside_the_transfer_must_not_change() -> None:
-    right = Copy("one", OUT.at(0, 0, 1), POOL.at(0, 0, 1)), SyncStream("one")
-    stray = HostCopy(POOL.at(0, 0, 1), POOL.at(1, 0, 1))
-    assert words(simulate([one_row(Direction.WRITE, *right)], IssueOrder())) == []
-    found = "call 0: a row that the call must not touch, at pool[1].rows[0:1], holds row 0"
-    assert words(simulate([one_row(Direction.WRITE, *right, stray)], IssueOrder())) == [found]
-
-
-def test_a_read_must_not_change_the_pool() -> None:
-    right = Copy("one", POOL.at(0, 0, 1), OUT.at(0, 0, 1)), SyncStream("one")
-    assert words(simulate([one_row(Direction.READ, *right)], IssueOrder())) == [], "the caller may overwrite what was read"
-    (found,) = words(simulate([one_row(Direction.READ, *right, HostWrite(POOL.at(1, 0, 1)))], IssueOrder()))
-    assert found.endswith("at pool[1].rows[0:1], holds what pool[1].rows[0:1] held after operation 2")
-
-
-def test_a_second_call_does_not_take_the_first_ones_rows() -> None:
-    right = one_row(Direction.READ, Copy("one", POOL.at(0, 0, 1), OUT.at(0, 0, 1)), SyncStream("one"))
-    idle = one_row(Direction.READ, SyncStream("one"))
-    (found,) = words(simulate([right, idle], IssueOrder()))
-    assert found == "call 1: row 0, at out[0].rows[0:1], holds what pool[0].rows[0:1] held after the start"
-
-
-@pytest.mark.parametrize(
-    ("operation", "message"),
-    [
-        (HostRead(POOL.at(2, 0, 1)), r"step 0: HostRead pool\[2\].rows\[0:1\]: .* is not inside pool, which has 2 slots of 1 rows"),
-        (HostRead(POOL.at(-1, 0, 1)), "is not inside pool"),
-        (HostRead(POOL.at(0, -1, 1)), "is not inside pool"),
-        (HostWrite(POOL.at(0, 0, 2)), "is not inside pool"),
-        (HostWrite(POOL.at(0, 1, -1)), "is not inside pool"),
-        (Copy("one", POOL.at(0, 0, 1), OUT.at(0, 0, 0)), "1 rows can't be moved to 0 rows"),
-    ],
-)
-def test_an_operation_outside_its_buffers_is_refused(operation: Operation, message: str) -> None:
-    scheme = Scheme("loose", (POOL, OUT), 1, lambda i: [operation])
-    with pytest.raises(BoundsError, match=message):
-        simulate([scheme], IssueOrder())
 
 
 def test_a_call_of_no_rows_does_nothing() -> None:
