@@ -98,12 +98,13 @@ def _conflict(first: Operation, second: Operation) -> bool:
 
 
 def _read(operation: Operation) -> set[tuple[str, int, int]]:
-    return _cells(operation.source) if isinstance(operation, Copy | HostCopy | HostRead) else set()
+    return cells(operation.source) if isinstance(operation, Copy | HostCopy | HostRead) else set()
 
 
 def _written(operation: Operation) -> set[tuple[str, int, int]]:
-    return _cells(operation.target) if isinstance(operation, Copy | HostCopy | HostWrite) else set()
+    return cells(operation.target) if isinstance(operation, Copy | HostCopy | HostWrite) else set()
 
 
-def _cells(rows: Rows) -> set[tuple[str, int, int]]:
+def cells(rows: Rows) -> set[tuple[str, int, int]]:
+    """The rows as a set: buffer, slot, row."""
     return {(rows.buffer.name, rows.slot, rows.start + k) for k in range(rows.count)}

@@ -1,10 +1,21 @@
 """Declared parameters and their small values."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import pytest
 
-from kvstage_model.parameters import AtLeast, Distinct, Parameter, ParameterError, SchemeFunction, declared, small_values
+from kvstage_model.parameters import (
+    AtLeast,
+    Declared,
+    Distinct,
+    Parameter,
+    ParameterError,
+    SchemeFunction,
+    allowing_duplicates,
+    declared,
+    small_values,
+)
 from kvstage_model.runs import PagedRows, Runs
 from kvstage_model.scheme import Scheme
 
@@ -95,3 +106,17 @@ def test_all_combinations_are_made() -> None:
     one = list(small_values(parameters, 1))
     assert len(one) == 3 * len(tables(False, 1))
     assert {values["slots"] for values in one} == {1, 2, 3}
+
+
+def test_a_promise_of_distinct_blocks_can_be_taken_back() -> None:
+    loose = allowing_duplicates(everything)
+    assert declared(loose) == tuple(replace(parameter, distinct=False) for parameter in declared(everything))
+
+
+def test_parameters_may_be_stated() -> None:
+    def made(**arguments: object) -> Scheme:
+        return Scheme(repr(arguments), (), 0, lambda i: [])
+
+    stated = Declared(made, (Parameter("slots", int, least=3),))
+    assert declared(stated) == (Parameter("slots", int, least=3),)
+    assert stated(slots=4).name == "{'slots': 4}"

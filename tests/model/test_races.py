@@ -2,17 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
 
 from kvstage_model import races as module
 from kvstage_model.axioms import Edge, Moment, edges
-from kvstage_model.operations import Copy, HostCopy, HostRead, HostWrite, Operation, SyncStream
+from kvstage_model.operations import Copy, HostCopy, HostRead, HostWrite, Operation, SyncStream, disjoint, overlap
 from kvstage_model.races import HappensBefore, Race, conflicts, races
 from kvstage_model.schedules import Replay, delays, exhaustive
 from kvstage_model.trace import Issued
-from tests.model.programs import BUFFERS, issued, overlapping, programs, run, without_waits
+from tests.model.programs import BUFFERS, cells, issued, overlapping, programs, run, without_waits
 
 LEFT, RIGHT = BUFFERS
 A, B = LEFT.at(0, 0, 1), RIGHT.at(0, 0, 1)
@@ -129,3 +130,14 @@ def test_the_schedule_of_a_race_begins_as_late_as_it_must() -> None:
     (race,) = races(program)
     events = [(event.index, event.moment) for event in HappensBefore(program).schedule(race).events]
     assert events == [(0, Moment.BEGIN), (1, Moment.BEGIN), (0, Moment.END), (1, Moment.END)]
+
+
+def test_runs_overlap_where_they_share_a_row() -> None:
+    runs = [buffer.at(slot, start, count) for buffer in BUFFERS for slot in (0, 1) for start in (0, 1, 2) for count in (1, 2)]
+    seen: Counter[bool] = Counter()
+    for first, second in product(runs, repeat=2):
+        shared = bool(cells(first) & cells(second))
+        assert overlap(first, second) == shared
+        assert disjoint(first, second) == (not shared)
+        seen[shared] += 1
+    assert min(seen.values()) > 50

@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
 
-from kvstage_model.runs import Clause, PagedRows, Run, Runs, by_block, by_row, contract
+from kvstage_model.runs import Clause, PagedRows, Run, Runs, by_block, by_row, contract, distinct_runs
 from tests.model.programs import total, transfers
 
 Partition = Callable[[PagedRows], Runs]
@@ -129,3 +130,28 @@ def test_a_broken_partition_violates_the_contract(name: str) -> None:
 
 def test_every_clause_is_violated_by_something() -> None:
     assert {clause.name for clause in contract(by_row(SAMPLE), 0, 0, 0)} == {clause for _, clause in BROKEN.values()}
+
+
+def test_a_block_is_touched_where_a_row_lies_in_it() -> None:
+    seen: Counter[bool] = Counter()
+    for size, start, stop, block in product(range(1, 4), range(6), range(7), range(7)):
+        rows = PagedRows(total([]), 1, size, start, stop)
+        expected = any(row // size == block for row in range(start, stop))
+        assert rows.touches(block) == expected
+        seen[expected] += 1
+    assert min(seen.values()) > 100
+
+
+@pytest.mark.parametrize(("partition", "shared"), [(by_row, [(1, 9), (2, 10), (9, 1), (10, 2)]), (by_block, [(1, 3), (3, 1)])])
+def test_only_a_table_without_repetition_keeps_runs_apart_in_the_pool(partition: Partition, shared: list[tuple[int, int]]) -> None:
+    assert sharing(partition(SAMPLE)) == []
+    # Rows 4 to 7 and rows 12 and 13 both lie in block 0, from its row 0 on: rows 1, 2 and rows 9, 10 of the transfer.
+    assert sharing(partition(replace(SAMPLE, table=total([4, 0, 3, 0])))) == shared
+
+
+def sharing(runs: Runs) -> list[tuple[int, int]]:
+    """The pairs of runs that break the promise of a table without repetition."""
+    numbers = range(-1, runs.number + 1)
+    clauses = [(i, j, distinct_runs(runs, i, j)) for i in numbers for j in numbers]
+    assert any(clause.premise for _, _, clause in clauses)
+    return [(i, j) for i, j, clause in clauses if clause.premise and not clause.conclusion]

@@ -60,3 +60,12 @@ def test_places_in_words() -> None:
 def test_work_belongs_to_its_stream_and_waits_to_the_host() -> None:
     agents = [Issued(0, "loop", 0, each).agent for each in (Copy("one", ROW, ROW), SyncStream("one"), HostRead(ROW))]
     assert agents == ["one", HOST, HOST]
+
+
+def test_a_trace_is_cut_where_all_named_operations_have_ended() -> None:
+    trace = simulate([per_row_read(TWO_ROWS)], Hold(0, 1)).trace
+    copy, wait, taken = 0, 1, 2
+    assert [event.index for event in trace.events][:6] == [wait, copy, copy, wait, taken, taken]
+    assert trace.until(copy).events == trace.events[:3]
+    assert trace.until(taken, copy).events == trace.events[:6]
+    assert trace.until(copy).program == trace.program
