@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
-from threading import Barrier, Thread, get_ident
+from threading import Barrier, Thread, current_thread
 
 import pytest
 import torch
@@ -137,11 +137,11 @@ class Recording(ThreadDevice):
 
     def __init__(self, together: Barrier | None) -> None:
         super().__init__()
-        self.threads: list[int] = []
+        self.threads: list[str] = []
         self.together = together
 
     def copy(self, stream, source, target):
-        self.threads.append(get_ident())
+        self.threads.append(current_thread().name)
         super().copy(stream, source, target)
 
     def synchronize(self, stream):
@@ -165,9 +165,13 @@ def test_calls_from_two_threads_go_one_by_one(locked):
         if not locked:
             stager._calls = nullcontext()
         count = len(outs[0])
-        threads = [
-            Thread(target=stager.read, args=(pool, range(64), k * 32, k * 32 + count), kwargs={"out": outs[k]}) for k in range(2)
-        ]
+        started = Barrier(2)
+
+        def read(k: int) -> None:
+            started.wait(timeout=20)
+            stager.read(pool, range(64), k * 32, k * 32 + count, out=outs[k])
+
+        threads = [Thread(target=read, args=(k,)) for k in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
