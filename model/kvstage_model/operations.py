@@ -120,3 +120,13 @@ def overlap(first: Rows, second: Rows) -> bool:
         & (first.start < second.start + second.count)
         & (second.start < first.start + first.count)
     )
+
+
+def disjoint(first: Rows, second: Rows) -> bool:
+    """Whether two runs have no row in common: `not overlap`, written so that it needs no truth of its parts."""
+    return (
+        (first.buffer.name != second.buffer.name)
+        | (first.slot != second.slot)
+        | (first.start >= second.start + second.count)
+        | (second.start >= first.start + first.count)
+    )

@@ -7,7 +7,8 @@ number of its range. `Distinct[...]` promises that no pool block occurs twice in
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import signature
 from itertools import permutations, product
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
@@ -46,12 +47,29 @@ class Parameter:
     least: int = 0
 
 
+@dataclass(frozen=True)
+class Declared:
+    """A scheme function made from another one, with parameters stated instead of annotated."""
+
+    function: SchemeFunction
+    parameters: tuple[Parameter, ...]
+
+    def __call__(self, **arguments: Any) -> Scheme:
+        """The scheme for these arguments."""
+        return self.function(**arguments)
+
+
 def declared(function: SchemeFunction) -> tuple[Parameter, ...]:
     """The parameters of a scheme function, in order. Raises ParameterError where a range is missing."""
+    if isinstance(function, Declared):
+        return function.parameters
     hints = get_type_hints(function, include_extras=True)
-    hints.pop("return", None)
-    names = function.__code__.co_varnames[: function.__code__.co_argcount] if hasattr(function, "__code__") else tuple(hints)
-    return tuple(_parameter(function, name, hints.get(name)) for name in names)
+    return tuple(_parameter(function, name, hints.get(name)) for name in signature(function).parameters)
+
+
+def allowing_duplicates(function: SchemeFunction) -> Declared:
+    """The same scheme, called with tables in which a block may occur twice."""
+    return Declared(function, tuple(replace(parameter, distinct=False) for parameter in declared(function)))
 
 
 def _parameter(function: SchemeFunction, name: str, hint: Any) -> Parameter:

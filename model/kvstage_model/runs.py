@@ -27,6 +27,11 @@ class PagedRows:
         row = self.start + position
         return self.table(row // self.block_size), row % self.block_size
 
+    def touches(self, block: int) -> bool:
+        """Whether the rows that are moved reach into a block of the table."""
+        base = block * self.block_size
+        return (self.start < self.stop) & (self.start < base + self.block_size) & (base < self.stop)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
@@ -106,13 +111,27 @@ def contract(runs: Runs, i: int, j: int, position: int) -> Iterator[Clause]:
     held = (first.position <= position) & (position < first.position + first.count)
     slot, start = runs.address(position)
     holder = runs.holder(position)
+    ends = first.position + first.count
     yield Clause("the number of runs is not negative", True, runs.number >= 0)
     yield Clause("a run holds a row, and no more than the longest", inside, (first.count >= 1) & (first.count <= runs.longest))
     yield Clause("a run lies inside one block", inside, (first.start >= 0) & (first.start + first.count <= runs.block_size))
     yield Clause("a run's block lies in the pool", inside, (first.slot >= 0) & (first.slot < runs.num_blocks))
-    yield Clause("a run lies inside the transfer", inside, (first.position >= 0) & (first.position + first.count <= runs.length))
-    yield Clause("runs are disjoint and in order", both & (i < j), first.position + first.count <= second.position)
-    yield Clause("each row of a run lies at its address", inside & held, (slot == first.slot) & (start == first.start + position - first.position))
+    yield Clause("a run lies inside the transfer", inside, (first.position >= 0) & (ends <= runs.length))
+    yield Clause("runs are disjoint and in order", both & (i < j), ends <= second.position)
+    at_address = (slot == first.slot) & (start == first.start + position - first.position)
+    yield Clause("each row of a run lies at its address", inside & held, at_address)
     yield Clause("each row has a holder", row, (holder >= 0) & (holder < runs.number))
     yield Clause("the holder of a row holds it", row & (i == holder), held)
     yield Clause("no other run holds it", row & inside & held, i == holder)
+
+
+def distinct_runs(runs: Runs, i: int, j: int) -> Clause:
+    """What a table in which no block occurs twice adds to the contract: no two runs share a row of the pool."""
+    first, second = runs.run(i), runs.run(j)
+    both = (i >= 0) & (i < runs.number) & (j >= 0) & (j < runs.number)
+    apart = (
+        (first.slot != second.slot)
+        | (first.start + first.count <= second.start)
+        | (second.start + second.count <= first.start)
+    )
+    return Clause("no two runs share a row of the pool", both & (i != j), apart)

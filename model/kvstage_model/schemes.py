@@ -18,7 +18,8 @@ def _pool(runs: Runs) -> Buffer:
 
 def staged_read(runs: Runs) -> Scheme:
     """One staging buffer, used again for every run: copy, wait, take."""
-    pool, stage, out = _pool(runs), Buffer("stage", Memory.PINNED, 1, runs.longest), Buffer("out", Memory.PAGEABLE, 1, runs.length)
+    pool, stage = _pool(runs), Buffer("stage", Memory.PINNED, 1, runs.longest)
+    out = Buffer("out", Memory.PAGEABLE, 1, runs.length)
 
     def step(i: int) -> Iterator[Operation]:
         run = runs.run(i)
@@ -33,7 +34,8 @@ def staged_read(runs: Runs) -> Scheme:
 
 def staged_write(runs: Distinct[Runs]) -> Scheme:
     """One staging buffer, used again for every run: fill, copy, wait."""
-    pool, stage, rows = _pool(runs), Buffer("stage", Memory.PINNED, 1, runs.longest), Buffer("rows", Memory.PAGEABLE, 1, runs.length)
+    pool, stage = _pool(runs), Buffer("stage", Memory.PINNED, 1, runs.longest)
+    rows = Buffer("rows", Memory.PAGEABLE, 1, runs.length)
 
     def step(i: int) -> Iterator[Operation]:
         run = runs.run(i)

@@ -57,6 +57,11 @@ class Trace:
     program: tuple[Issued, ...]
     events: tuple[TraceEvent, ...]
 
+    def until(self, *indices: int) -> "Trace":
+        """The trace up to the event by which all of these operations have ended."""
+        last = max(at for at, event in enumerate(self.events) if event.index in indices)
+        return Trace(self.program, self.events[: last + 1])
+
     def lines(self) -> Iterator[str]:
         """The trace as text, one line an event: agent, what it did, on which rows."""
         for event in self.events:

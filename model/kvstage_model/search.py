@@ -1,0 +1,108 @@
+"""The search for a counterexample: small concrete instances of a scheme, smallest first, with the axioms read as ints."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .bounds import bounds
+from .parameters import SchemeFunction, declared, small_values
+from .races import HappensBefore, Race, races
+from .runs import PagedRows, Runs
+from .scheme import Scheme
+from .schedules import IssueOrder, Replay, Schedule
+from .simulator import simulate
+from .trace import Trace, describe, unroll
+
+MOST_ROWS = 3
+"""Rows of the largest transfer that is tried."""
+MOST_CALLS = 2
+"""Calls of the longest sequence that is tried."""
+LOOKED = f"every transfer of up to {MOST_ROWS} rows, blocks of 1 and 2 rows, up to {MOST_CALLS} calls"
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample:
+    """An instance that breaks a claim: its values, the order of events, and in words what is wrong."""
+
+    values: str
+    calls: tuple[Scheme, ...]
+    trace: Trace
+    wrong: str
+    race: Race | None = None
+
+    @property
+    def steps(self) -> int:
+        """The steps that the instance takes, over all calls."""
+        return sum(scheme.steps for scheme in self.calls)
+
+    def lines(self) -> Iterator[str]:
+        """The counterexample as text: the instance, its schedule up to what goes wrong, and what that is."""
+        yield f"instance: {self.values}"
+        yield from self.trace.lines()
+        yield f"wrong: {self.wrong}"
+
+
+Fault = Callable[[tuple[Scheme, ...], str], Counterexample | None]
+
+
+def search(function: SchemeFunction, fault: Fault) -> Counterexample | None:
+    """The first small instance with a fault, by rows over all calls; None where none has."""
+    found = (fault(calls, values) for calls, values in instances(function))
+    return next((counterexample for counterexample in found if counterexample is not None), None)
+
+
+def instances(function: SchemeFunction) -> Iterator[tuple[tuple[Scheme, ...], str]]:
+    """Sequences of calls with concrete arguments, those of few rows first."""
+    sizes = sorted((rows * calls, calls) for rows in range(1, MOST_ROWS + 1) for calls in range(1, MOST_CALLS + 1))
+    for total, calls in sizes:
+        for values in small_values(declared(function), total // calls):
+            words = ", ".join(f"{name} = {_value(value)}" for name, value in values.items())
+            yield tuple(function(**values) for _ in range(calls)), f"{words}, {calls} call{'s' if calls > 1 else ''}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, PagedRows):
+        blocks = (value.stop - 1) // value.block_size + 1
+        table = [value.table(block) for block in range(blocks)]
+        return f"rows {value.start}..{value.stop - 1}, blocks of {value.block_size}, table {table}"
+    if isinstance(value, Runs):
+        runs = [value.run(i) for i in range(value.number)]
+        return "runs " + ", ".join(f"pool[{run.slot}].rows[{run.start}:{run.start + run.count}]" for run in runs)
+    return str(value)
+
+
+def hazard(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
+    """Two accesses to a common row, at least one a write, that may overlap."""
+    program = unroll(calls)
+    race = next(races(program), None)
+    if race is None:
+        return None
+    first, second = program[race.first], program[race.second]
+    trace = HappensBefore(program).schedule(race).until(race.first, race.second)
+    wrong = f"[{describe(first)}] and [{describe(second)}] touch a common row and overlap"
+    return Counterexample(values, calls, trace, wrong, race)
+
+
+def wrong_rows(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
+    """A row that is not the right one once the call has returned.
+
+    Without a hazard all schedules of a program give the same rows, so one is enough; with one, the schedule in which
+    the accesses overlap is tried.
+    """
+    program = unroll(calls)
+    schedules: list[Schedule] = [Replay(HappensBefore(program).schedule(race)) for race in races(program)]
+    for schedule in (*schedules, IssueOrder()):
+        simulation = simulate(calls, schedule)
+        if simulation.wrong:
+            return Counterexample(values, calls, simulation.trace, str(simulation.wrong[0]))
+    return None
+
+
+def out_of_bounds(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
+    """An operation whose rows leave their buffer, or that overlaps itself."""
+    program = unroll(calls)
+    for index, issued in enumerate(program):
+        for demand, met in bounds(issued.operation):
+            if not met:
+                return Counterexample(values, calls, Trace(program[: index + 1], ()), f"[{describe(issued)}]: not so: {demand}")
+    return None

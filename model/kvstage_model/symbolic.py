@@ -1,0 +1,183 @@
+"""Symbolic indices: a scheme's ordinary Python (+ - * // % min max if and or) becomes linear terms and paths.
+
+A scheme is annotated `int` and written like the loop it replaces. While it is proved it gets an `Index` for each
+number. A comparison of indices gives a `Condition`; where Python asks for its truth, the run forks (see `World`).
+Anything that an index can't do raises `Unsupported` by name: it is never silently a number or silently False.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+
+import z3
+
+if TYPE_CHECKING:
+    from .world import World
+
+Term: TypeAlias = Any
+"""A z3 term (z3 ships no types)."""
+
+
+class UnsupportedError(Exception):
+    """The scheme does something with a symbolic number that has no exact meaning in the model."""
+
+
+class Condition:
+    """The truth of a comparison between indices. `&`, `|` and `~` combine conditions without forking."""
+
+    __slots__ = ("term", "world")
+
+    def __init__(self, world: "World", term: Term) -> None:
+        self.world, self.term = world, term
+
+    def __bool__(self) -> bool:
+        return self.world.decide(self.term)
+
+    def _with(self, combine: Callable[[Term, Term], Term], other: object) -> "Condition":
+        return Condition(self.world, combine(self.term, formula(self.world, other)))
+
+    def __and__(self, other: object) -> "Condition":
+        return self._with(z3.And, other)
+
+    def __or__(self, other: object) -> "Condition":
+        return self._with(z3.Or, other)
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> "Condition":
+        return Condition(self.world, z3.Not(self.term))
+
+
+class Index:
+    """A symbolic integer: a linear z3 term, with Python's meaning of every operation that it has."""
+
+    __slots__ = ("term", "world")
+
+    def __init__(self, world: "World", term: Term) -> None:
+        self.world, self.term = world, term
+
+    def _lift(self, other: object) -> Term:
+        return term_of(self.world, other)
+
+    def __add__(self, other: object) -> "Index":
+        return Index(self.world, self.term + self._lift(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> "Index":
+        return Index(self.world, self.term - self._lift(other))
+
+    def __rsub__(self, other: object) -> "Index":
+        return Index(self.world, self._lift(other) - self.term)
+
+    def __neg__(self) -> "Index":
+        return Index(self.world, -self.term)
+
+    def __pos__(self) -> "Index":
+        return self
+
+    def __mul__(self, other: object) -> "Index":
+        return Index(self.world, self.world.product(self.term, self._lift(other)))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: object) -> "Index":
+        return Index(self.world, self.world.quotient(self.term, self._lift(other)))
+
+    def __rfloordiv__(self, other: object) -> "Index":
+        return Index(self.world, self.world.quotient(self._lift(other), self.term))
+
+    def __mod__(self, other: object) -> "Index":
+        return Index(self.world, self.world.remainder(self.term, self._lift(other)))
+
+    def __rmod__(self, other: object) -> "Index":
+        return Index(self.world, self.world.remainder(self._lift(other), self.term))
+
+    def __divmod__(self, other: object) -> "tuple[Index, Index]":
+        return self // other, self % other
+
+    def __abs__(self) -> "Index":
+        return -self if self < 0 else self
+
+    def __lt__(self, other: object) -> Condition:
+        return Condition(self.world, self.term < self._lift(other))
+
+    def __le__(self, other: object) -> Condition:
+        return Condition(self.world, self.term <= self._lift(other))
+
+    def __gt__(self, other: object) -> Condition:
+        return Condition(self.world, self.term > self._lift(other))
+
+    def __ge__(self, other: object) -> Condition:
+        return Condition(self.world, self.term >= self._lift(other))
+
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+        return Condition(self.world, self.term == self._lift(other))
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+        return Condition(self.world, self.term != self._lift(other))
+
+    def __bool__(self) -> bool:
+        return self.world.decide(self.term != 0)
+
+    def __hash__(self) -> NoReturn:
+        raise UnsupportedError("a symbolic index is used as the key of a dict or the member of a set: compare it with == instead")
+
+    def __index__(self) -> NoReturn:
+        raise UnsupportedError(
+            "a symbolic index is used as a concrete number (range, a list's index, a slice): let the scheme's own steps be the loop"
+        )
+
+    def __repr__(self) -> NoReturn:
+        raise UnsupportedError("a symbolic index is used as text: name events and streams with fixed strings, Event(name, index)")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise UnsupportedError(f"a symbolic index has no {name!r}: an index can do + - * // % divmod abs min max and comparisons")
+
+
+def _refuses(name: str, instead: str) -> Callable[..., NoReturn]:
+    def refuse(*_: object) -> NoReturn:
+        raise UnsupportedError(f"a symbolic index can't do {name}: {instead}")
+
+    return refuse
+
+
+_INTEGERS = "use + - * // % and comparisons"
+for _methods, _name, _instead in (
+    (("__truediv__", "__rtruediv__"), "/", "use //, an index is an integer"),
+    (("__float__", "__complex__"), "float()", "an index is an integer"),
+    (("__int__",), "int()", "leave it an index"),
+    (("__pow__", "__rpow__"), "**", _INTEGERS),
+    (("__lshift__", "__rlshift__", "__rshift__", "__rrshift__"), "<< or >>", "use * or // by a number"),
+    (("__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__", "__invert__"), "bit operations", _INTEGERS),
+    (("__round__", "__trunc__", "__floor__", "__ceil__"), "rounding", "an index is an integer"),
+    (("__iter__", "__len__", "__getitem__", "__contains__", "__call__"), "what a container or a function can", _INTEGERS),
+):
+    for _method in _methods:
+        setattr(Index, _method, _refuses(_name, _instead))
+
+
+def term_of(world: "World", value: object) -> Term:
+    """The z3 term of an index or an int. Raises UnsupportedError for anything else."""
+    if isinstance(value, Index):
+        return value.term
+    if isinstance(value, int) and not isinstance(value, bool):
+        return z3.IntVal(value, world.context)
+    raise UnsupportedError(f"a symbolic index meets {_described(value)}: only integers can be compared and computed with")
+
+
+def formula(world: "World", value: object) -> Term:
+    """The z3 formula of a condition or a bool. Raises UnsupportedError for anything else."""
+    if isinstance(value, Condition):
+        return value.term
+    if isinstance(value, bool):
+        return z3.BoolVal(value, world.context)
+    raise UnsupportedError(f"a condition meets {_described(value)}: only conditions can be combined with & and |")
+
+
+def as_int(index: Index) -> int:
+    """An index under the type that schemes are written for."""
+    return cast(int, index)
+
+
+def _described(value: object) -> str:
+    return "a raw solver term" if isinstance(value, z3.AstRef) else f"{value!r} ({type(value).__name__})"

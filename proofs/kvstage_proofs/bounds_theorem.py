@@ -1,0 +1,32 @@
+"""T7, bounds: every operation keeps inside its buffers and does not overlap itself."""
+
+from collections.abc import Iterator
+
+import z3
+from kvstage_model.bounds import bounds
+from kvstage_model.model import SchemeModel
+from kvstage_model.parameters import SchemeFunction
+from kvstage_model.search import out_of_bounds, search
+from kvstage_model.window import Window
+
+from .obligation import Theorem
+from .query import Query
+
+CLAIM = (
+    "Every operation's rows lie inside their buffer and its slot, no count is negative, and a copy's source and target "
+    "have as many rows and none in common: for every length, history, block size and table."
+)
+
+
+def queries(function: SchemeFunction) -> Iterator[Query]:
+    """One query for each demand on each operation. Times play no part."""
+    model = SchemeModel(function)
+    call, step = model.world.integer("call"), model.world.integer("i")
+    for number, phase in enumerate(model.phases):
+        for instance in Window(model).add("i", call, number, step):
+            for demand, met in bounds(instance.operation):
+                name = f"{type(instance.operation).__name__} of {phase.name}[i]: {demand}"
+                yield Query(name, model.world.facts, instance.exists, z3.Not(model.world.formula(met)))
+
+
+T7 = Theorem("T7", "bounds", CLAIM, queries, lambda function: search(function, out_of_bounds))

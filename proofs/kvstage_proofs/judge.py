@@ -1,0 +1,41 @@
+"""Judging: put an obligation's queries to the solver, search for a counterexample where one may exist, and say which it is."""
+
+import time
+
+from kvstage_model.parameters import ParameterError
+from kvstage_model.symbolic import UnsupportedError
+
+from .obligation import Judgement, Obligation, Verdict
+from .query import Answer, Asked, ask
+
+
+def judge(obligation: Obligation) -> Judgement:
+    """The verdict on one obligation. Only `unsat`, under a premise that can hold, proves."""
+    begun = time.perf_counter()
+    try:
+        asked = tuple(ask(query) for query in obligation.theorem.queries(obligation.function))
+    except (UnsupportedError, ParameterError) as reason:
+        return Judgement(obligation, Verdict.UNSUPPORTED, time.perf_counter() - begun, reason=str(reason))
+    verdict, why = verdict_of(asked)
+    counterexample = None
+    if verdict is Verdict.UNKNOWN:
+        counterexample = obligation.theorem.search(obligation.function)
+        if counterexample is not None:
+            verdict, why = Verdict.REFUTED, ""
+    return Judgement(obligation, verdict, time.perf_counter() - begun, asked, counterexample, why)
+
+
+def verdict_of(asked: tuple[Asked, ...]) -> tuple[Verdict, str]:
+    """The verdict that the answers alone allow, and the reason where it is not PROVED."""
+    if not asked:
+        return Verdict.VACUOUS, "there is nothing to ask: no operation or pair of operations that the claim speaks of"
+    unclear = [one for one in asked if one.can_hold is Answer.UNKNOWN]
+    if unclear:
+        return Verdict.UNKNOWN, f"the solver could not say whether the assumptions of {unclear[0].name!r} can hold"
+    met = [one for one in asked if one.can_hold is Answer.SAT]
+    if not met:
+        return Verdict.VACUOUS, f"never together: no case in which {asked[0].name!r} could arise"
+    open_ = [one for one in met if one.answer is not Answer.UNSAT]
+    if open_:
+        return Verdict.UNKNOWN, f"{open_[0].name!r} could not be ruled out ({open_[0].answer.value}), and no small instance breaks it"
+    return Verdict.PROVED, ""

@@ -1,0 +1,82 @@
+"""A query: facts, a premise under which they are looked at, and a doubt that must be impossible."""
+
+import time
+from dataclasses import dataclass
+from enum import Enum
+
+import z3
+from kvstage_model.symbolic import Term
+
+RLIMIT = 20_000_000
+"""Budget of one question, in z3's own count of steps: the same in every process, on every machine."""
+
+
+class Answer(Enum):
+    """What a solver said."""
+
+    UNSAT = "unsat"
+    SAT = "sat"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """Under the facts, and where the premise holds, the doubt must be impossible."""
+
+    name: str
+    facts: list[Term]
+    premise: Term
+    doubt: Term
+
+    def smt2(self) -> str:
+        """The question as SMT-LIB text: unsat proves."""
+        solver = z3.Solver(ctx=self.doubt.ctx)
+        solver.add(*self.facts, self.premise, self.doubt)
+        return str(solver.to_smt2())
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query and what came of it: `answer` to the doubt, and whether the premise `can_hold` at all."""
+
+    name: str
+    answer: Answer
+    can_hold: Answer
+    seconds: float
+    rlimit: int
+
+    @property
+    def proves(self) -> bool:
+        """Whether the doubt was refuted; without a premise that can hold, it proves nothing."""
+        return self.answer is Answer.UNSAT and self.can_hold is Answer.SAT
+
+
+def ask(query: Query) -> Asked:
+    """Put a query to z3: first whether its premise can hold at all, then the doubt."""
+    begun = time.perf_counter()
+    can_hold, first = check([*query.facts, query.premise])
+    if can_hold is not Answer.SAT:
+        return Asked(query.name, Answer.UNKNOWN, can_hold, time.perf_counter() - begun, first)
+    answer, second = check([*query.facts, query.premise, query.doubt])
+    return Asked(query.name, answer, can_hold, time.perf_counter() - begun, first + second)
+
+
+def check(assertions: list[Term]) -> tuple[Answer, int]:
+    """z3's answer to whether all of them can hold, and the steps it took. Anything but sat or unsat is UNKNOWN."""
+    context = assertions[-1].ctx
+    solver = z3.Solver(ctx=context)
+    before = _steps(solver)
+    solver.set("rlimit", RLIMIT)
+    solver.add(*assertions)
+    try:
+        found = solver.check()
+    except z3.Z3Exception:
+        return Answer.UNKNOWN, RLIMIT
+    answer = Answer.UNSAT if found == z3.unsat else Answer.SAT if found == z3.sat else Answer.UNKNOWN
+    return answer, _steps(solver) - before
+
+
+def _steps(solver: z3.Solver) -> int:
+    """The steps that z3 counted so far; the count runs through all solvers of a context."""
+    statistics = solver.statistics()
+    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in statistics.keys() else 0  # noqa: SIM118
