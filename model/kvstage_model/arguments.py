@@ -59,7 +59,9 @@ def any_rows(world: World, name: str, call: int, distinct: bool) -> PagedRows:
 def any_runs(world: World, name: str, call: int, distinct: bool) -> Runs:
     """Any partition of any transfer: unknown functions, of which the contract is assumed wherever they are asked."""
     num_blocks, block_size = _pool(world, name)
-    part = {field: world.function(f"{name}.{field}", 2) for field in ("slot", "start", "count", "position", "holder", "block", "row")}
+    part = {
+        field: world.function(f"{name}.{field}", 2) for field in ("slot", "start", "count", "position", "holder", "block", "row")
+    }
     number, length = (world.function(f"{name}.{field}", 1)(call) for field in ("number", "length"))
     longest = world.integer(f"{name}.longest")
     steps: list[int] = [world.index(world.term(0))]

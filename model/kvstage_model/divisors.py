@@ -44,21 +44,23 @@ def remainder_two(d: Term, a: Term, ar: Term, b: Term, br: Term) -> Iterator[Ter
     yield z3.Implies(a + d == b, ar == br)
 
 
-def lemmas() -> Iterator[tuple[str, Term]]:
+def lemmas(context: z3.Context) -> Iterator[tuple[str, Term]]:
     """Each assumption above as a closed claim about true integers; every one must be valid for d >= 1."""
-    d, a, b, m, n, r, s = z3.Ints("d a b m n r s")
+    d, a, b, m, n, r, s = z3.Ints("d a b m n r s", context)
     positive = d >= 1
     one = z3.And(*times_one(d, a, a * d))
     two = z3.And(*times_two(d, a, a * d, b, b * d))
     yield "a product by d is 0 at 0, at least d from 1 on, at most -d from -1 down", z3.Implies(positive, one)
     yield "the gap lemma: products by d of different numbers lie at least d apart", z3.Implies(positive, two)
     # a = m * d + r and b = n * d + s, with the gap lemma's own instances for m and n: linear but for the two products
-    md, nd = z3.Ints("md nd")
-    given = z3.And(positive, *euclid(d, a, m, md, r), *euclid(d, b, n, nd, s), *times_two(d, m, md, n, nd), *times_two(d, n, nd, m, md))
-    next_ = z3.Implies(z3.And(positive, a + d == b), z3.And(m + 1 == n, r == s))
-    yield "equal remainders lie at least d apart", z3.Implies(given, z3.And(*list(remainder_two(d, a, r, b, s))[:1]))
-    shifted = z3.And(given, *times_two(d, m + 1, md + d, n, nd), *times_two(d, n, nd, m + 1, md + d))
-    yield "numbers d apart have equal remainders", z3.Implies(shifted, next_)
+    md, nd = z3.Ints("md nd", context)
+    given = z3.And(
+        positive, *euclid(d, a, m, md, r), *euclid(d, b, n, nd, s), *times_two(d, m, md, n, nd), *times_two(d, n, nd, m, md)
+    )
+    apart, shifted = remainder_two(d, a, r, b, s)
+    yield "equal remainders lie at least d apart", z3.Implies(given, apart)
+    next_product = z3.And(*times_two(d, m + 1, md + d, n, nd), *times_two(d, n, nd, m + 1, md + d))
+    yield "numbers d apart have equal remainders", z3.Implies(z3.And(given, next_product), shifted)
 
 
 class Divisor:

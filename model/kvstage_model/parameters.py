@@ -59,7 +59,7 @@ class Declared:
         return self.function(**arguments)
 
 
-def declared(function: SchemeFunction) -> tuple[Parameter, ...]:
+def declared(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The parameters of a scheme function, in order. Raises ParameterError where a range is missing."""
     if isinstance(function, Declared):
         return function.parameters
@@ -72,7 +72,7 @@ def allowing_duplicates(function: SchemeFunction) -> Declared:
     return Declared(function, tuple(replace(parameter, distinct=False) for parameter in declared(function)))
 
 
-def _parameter(function: SchemeFunction, name: str, hint: Any) -> Parameter:
+def _parameter(function: Callable[..., Any], name: str, hint: Any) -> Parameter:
     kind, marks = (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
     if kind in (Runs, PagedRows):
         return Parameter(name, kind, distinct=_NoBlockTwice in marks)

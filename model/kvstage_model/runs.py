@@ -129,9 +129,5 @@ def distinct_runs(runs: Runs, i: int, j: int) -> Clause:
     """What a table in which no block occurs twice adds to the contract: no two runs share a row of the pool."""
     first, second = runs.run(i), runs.run(j)
     both = (i >= 0) & (i < runs.number) & (j >= 0) & (j < runs.number)
-    apart = (
-        (first.slot != second.slot)
-        | (first.start + first.count <= second.start)
-        | (second.start + second.count <= first.start)
-    )
+    apart = (first.slot != second.slot) | (first.start + first.count <= second.start) | (second.start + second.count <= first.start)
     return Clause("no two runs share a row of the pool", both & (i != j), apart)

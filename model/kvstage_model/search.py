@@ -8,8 +8,8 @@ from .bounds import bounds
 from .parameters import SchemeFunction, declared, small_values
 from .races import HappensBefore, Race, races
 from .runs import PagedRows, Runs
-from .scheme import Scheme
 from .schedules import IssueOrder, Replay, Schedule
+from .scheme import Scheme
 from .simulator import simulate
 from .trace import Trace, describe, unroll
 
@@ -22,24 +22,23 @@ LOOKED = f"every transfer of up to {MOST_ROWS} rows, blocks of 1 and 2 rows, up 
 
 @dataclass(frozen=True, eq=False)
 class Counterexample:
-    """An instance that breaks a claim: its values, the order of events, and in words what is wrong."""
+    """An instance that breaks a claim: its values and steps over all calls, the order of events, and what is wrong."""
 
     values: str
-    calls: tuple[Scheme, ...]
+    steps: int
     trace: Trace
     wrong: str
     race: Race | None = None
-
-    @property
-    def steps(self) -> int:
-        """The steps that the instance takes, over all calls."""
-        return sum(scheme.steps for scheme in self.calls)
 
     def lines(self) -> Iterator[str]:
         """The counterexample as text: the instance, its schedule up to what goes wrong, and what that is."""
         yield f"instance: {self.values}"
         yield from self.trace.lines()
         yield f"wrong: {self.wrong}"
+
+
+def _steps(calls: tuple[Scheme, ...]) -> int:
+    return sum(scheme.steps for scheme in calls)
 
 
 Fault = Callable[[tuple[Scheme, ...], str], Counterexample | None]
@@ -56,11 +55,12 @@ def instances(function: SchemeFunction) -> Iterator[tuple[tuple[Scheme, ...], st
     sizes = sorted((rows * calls, calls) for rows in range(1, MOST_ROWS + 1) for calls in range(1, MOST_CALLS + 1))
     for total, calls in sizes:
         for values in small_values(declared(function), total // calls):
-            words = ", ".join(f"{name} = {_value(value)}" for name, value in values.items())
+            words = ", ".join(f"{name} = {value_in_words(value)}" for name, value in values.items())
             yield tuple(function(**values) for _ in range(calls)), f"{words}, {calls} call{'s' if calls > 1 else ''}"
 
 
-def _value(value: Any) -> str:
+def value_in_words(value: Any) -> str:
+    """The value of a parameter, as a report shows it."""
     if isinstance(value, PagedRows):
         blocks = (value.stop - 1) // value.block_size + 1
         table = [value.table(block) for block in range(blocks)]
@@ -80,7 +80,7 @@ def hazard(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
     first, second = program[race.first], program[race.second]
     trace = HappensBefore(program).schedule(race).until(race.first, race.second)
     wrong = f"[{describe(first)}] and [{describe(second)}] touch a common row and overlap"
-    return Counterexample(values, calls, trace, wrong, race)
+    return Counterexample(values, _steps(calls), trace, wrong, race)
 
 
 def wrong_rows(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
@@ -94,7 +94,7 @@ def wrong_rows(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
     for schedule in (*schedules, IssueOrder()):
         simulation = simulate(calls, schedule)
         if simulation.wrong:
-            return Counterexample(values, calls, simulation.trace, str(simulation.wrong[0]))
+            return Counterexample(values, _steps(calls), simulation.trace, str(simulation.wrong[0]))
     return None
 
 
@@ -104,5 +104,6 @@ def out_of_bounds(calls: tuple[Scheme, ...], values: str) -> Counterexample | No
     for index, issued in enumerate(program):
         for demand, met in bounds(issued.operation):
             if not met:
-                return Counterexample(values, calls, Trace(program[: index + 1], ()), f"[{describe(issued)}]: not so: {demand}")
+                wrong = f"[{describe(issued)}]: not so: {demand}"
+                return Counterexample(values, _steps(calls), Trace(program[: index + 1], ()), wrong)
     return None

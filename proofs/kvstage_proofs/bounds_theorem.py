@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import z3
+
 from kvstage_model.bounds import bounds
 from kvstage_model.model import SchemeModel
 from kvstage_model.parameters import SchemeFunction
@@ -26,7 +27,7 @@ def queries(function: SchemeFunction) -> Iterator[Query]:
         for instance in Window(model).add("i", call, number, step):
             for demand, met in bounds(instance.operation):
                 name = f"{type(instance.operation).__name__} of {phase.name}[i]: {demand}"
-                yield Query(name, model.world.facts, instance.exists, z3.Not(model.world.formula(met)))
+                yield Query(name, model.world.facts, instance.exists, z3.Not(model.world.formula(met)), must_hold=True)
 
 
-T7 = Theorem("T7", "bounds", CLAIM, queries, lambda function: search(function, out_of_bounds))
+T7 = Theorem[SchemeFunction]("T7", "bounds", CLAIM, queries, lambda function: search(function, out_of_bounds))

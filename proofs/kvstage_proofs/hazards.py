@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import combinations_with_replacement, product
 
 import z3
+
 from kvstage_model.model import Instance, SchemeModel
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.races import conflicts
@@ -56,4 +57,4 @@ def _word(model: SchemeModel, instance: Instance, step: str) -> str:
     return f"{type(instance.operation).__name__} of {model.phases[instance.site.phase].name}[{step}]"
 
 
-T1 = Theorem("T1", "no hazard", CLAIM, queries, lambda function: search(function, hazard))
+T1 = Theorem[SchemeFunction]("T1", "no hazard", CLAIM, queries, lambda function: search(function, hazard))

@@ -3,6 +3,7 @@
 import time
 
 from kvstage_model.parameters import ParameterError
+from kvstage_model.search import LOOKED
 from kvstage_model.symbolic import UnsupportedError
 
 from .obligation import Judgement, Obligation, Verdict
@@ -13,16 +14,16 @@ def judge(obligation: Obligation) -> Judgement:
     """The verdict on one obligation. Only `unsat`, under a premise that can hold, proves."""
     begun = time.perf_counter()
     try:
-        asked = tuple(ask(query) for query in obligation.theorem.queries(obligation.function))
+        asked = tuple(ask(query) for query in obligation.queries())
     except (UnsupportedError, ParameterError) as reason:
-        return Judgement(obligation, Verdict.UNSUPPORTED, time.perf_counter() - begun, reason=str(reason))
+        return Judgement(obligation.statement, Verdict.UNSUPPORTED, time.perf_counter() - begun, reason=str(reason))
     verdict, why = verdict_of(asked)
     counterexample = None
     if verdict is Verdict.UNKNOWN:
-        counterexample = obligation.theorem.search(obligation.function)
+        counterexample = obligation.search()
         if counterexample is not None:
             verdict, why = Verdict.REFUTED, ""
-    return Judgement(obligation, verdict, time.perf_counter() - begun, asked, counterexample, why)
+    return Judgement(obligation.statement, verdict, time.perf_counter() - begun, asked, counterexample, why)
 
 
 def verdict_of(asked: tuple[Asked, ...]) -> tuple[Verdict, str]:
@@ -32,10 +33,13 @@ def verdict_of(asked: tuple[Asked, ...]) -> tuple[Verdict, str]:
     unclear = [one for one in asked if one.can_hold is Answer.UNKNOWN]
     if unclear:
         return Verdict.UNKNOWN, f"the solver could not say whether the assumptions of {unclear[0].name!r} can hold"
+    never = [one for one in asked if one.can_hold is Answer.UNSAT]
+    needed = [one for one in never if one.must_hold] or (never if len(never) == len(asked) else [])
+    if needed:
+        return Verdict.VACUOUS, f"no case in which {needed[0].name!r} could arise"
     met = [one for one in asked if one.can_hold is Answer.SAT]
-    if not met:
-        return Verdict.VACUOUS, f"never together: no case in which {asked[0].name!r} could arise"
     open_ = [one for one in met if one.answer is not Answer.UNSAT]
     if open_:
-        return Verdict.UNKNOWN, f"{open_[0].name!r} could not be ruled out ({open_[0].answer.value}), and no small instance breaks it"
+        name, answer = open_[0].name, open_[0].answer.value
+        return Verdict.UNKNOWN, f"{name!r} could not be ruled out ({answer}); no race in {LOOKED}"
     return Verdict.PROVED, ""

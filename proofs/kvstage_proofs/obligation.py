@@ -1,10 +1,11 @@
 """An obligation: one claim about one scheme, the verdict that it must get, and the one it got."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
+from functools import partial
+from typing import Generic, TypeVar
 
-from kvstage_model.parameters import SchemeFunction
 from kvstage_model.search import Counterexample
 
 from .query import Asked, Query
@@ -25,43 +26,60 @@ class Verdict(Enum):
     """The scheme does something that the model has no exact meaning for."""
 
 
-@dataclass(frozen=True)
-class Theorem:
-    """A claim about any scheme: the queries that prove it, and the search for an instance that breaks it."""
-
-    name: str
-    title: str
-    claim: str
-    queries: Callable[[SchemeFunction], Iterator[Query]]
-    search: Callable[[SchemeFunction], Counterexample | None]
+Subject = TypeVar("Subject")
 
 
 @dataclass(frozen=True)
-class Obligation:
-    """One claim about one scheme. `direction` is "read", "write" or "-"."""
+class Statement:
+    """What is claimed of which scheme, and the verdict that it must get. `direction` is "read", "write" or "-"."""
 
     scheme: str
     direction: str
-    theorem: Theorem
-    function: SchemeFunction
+    theorem: str
+    claim: str
     expected: Verdict = Verdict.PROVED
-
-    @property
-    def name(self) -> str:
-        """The name to ask for it by: `per_block.read:T1`."""
-        return f"{self.subject}:{self.theorem.name}"
 
     @property
     def subject(self) -> str:
         """The scheme and its direction: `per_block.read`."""
         return self.scheme if self.direction == "-" else f"{self.scheme}.{self.direction}"
 
+    @property
+    def name(self) -> str:
+        """The name to ask for it by: `per_block.read:T1`."""
+        return f"{self.subject}:{self.theorem}"
+
 
 @dataclass(frozen=True)
-class Judgement:
-    """What came of an obligation."""
+class Obligation:
+    """A statement, the queries that prove it, and the search for an instance that breaks it."""
 
-    obligation: Obligation
+    statement: Statement
+    queries: Callable[[], Iterator[Query]]
+    search: Callable[[], Counterexample | None]
+
+
+@dataclass(frozen=True)
+class Theorem(Generic[Subject]):
+    """A claim about any scheme or partition."""
+
+    name: str
+    title: str
+    claim: str
+    queries: Callable[[Subject], Iterator[Query]]
+    search: Callable[[Subject], Counterexample | None]
+
+    def of(self, subject: Subject, scheme: str, direction: str = "-", expected: Verdict = Verdict.PROVED) -> Obligation:
+        """The obligation to show it of one subject."""
+        statement = Statement(scheme, direction, self.name, self.claim, expected)
+        return Obligation(statement, partial(self.queries, subject), partial(self.search, subject))
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What came of an obligation. Plain data: it can cross from one process to another."""
+
+    statement: Statement
     verdict: Verdict
     seconds: float
     asked: tuple[Asked, ...] = ()
@@ -72,9 +90,9 @@ class Judgement:
     @property
     def ok(self) -> bool:
         """Whether the verdict is the one that it must get."""
-        return self.verdict is self.obligation.expected
+        return self.verdict is self.statement.expected
 
-    rlimit: int = field(init=False, default=0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rlimit", sum(asked.rlimit for asked in self.asked))
+    @property
+    def rlimit(self) -> int:
+        """The solver's steps over all queries."""
+        return sum(asked.rlimit for asked in self.asked)

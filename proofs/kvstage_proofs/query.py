@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import z3
+
 from kvstage_model.symbolic import Term
 
 RLIMIT = 20_000_000
@@ -21,12 +22,16 @@ class Answer(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """Under the facts, and where the premise holds, the doubt must be impossible."""
+    """Under the facts, and where the premise holds, the doubt must be impossible.
+
+    A premise that can never hold makes nothing true: where it `must_hold` sometimes, the obligation is VACUOUS then.
+    """
 
     name: str
     facts: list[Term]
     premise: Term
     doubt: Term
+    must_hold: bool = False
 
     def smt2(self) -> str:
         """The question as SMT-LIB text: unsat proves."""
@@ -37,11 +42,12 @@ class Query:
 
 @dataclass(frozen=True)
 class Asked:
-    """A query and what came of it: `answer` to the doubt, and whether the premise `can_hold` at all."""
+    """What came of a query: the `answer` to its doubt, and whether its premise `can_hold` at all."""
 
     name: str
     answer: Answer
     can_hold: Answer
+    must_hold: bool
     seconds: float
     rlimit: int
 
@@ -54,11 +60,12 @@ class Asked:
 def ask(query: Query) -> Asked:
     """Put a query to z3: first whether its premise can hold at all, then the doubt."""
     begun = time.perf_counter()
-    can_hold, first = check([*query.facts, query.premise])
-    if can_hold is not Answer.SAT:
-        return Asked(query.name, Answer.UNKNOWN, can_hold, time.perf_counter() - begun, first)
-    answer, second = check([*query.facts, query.premise, query.doubt])
-    return Asked(query.name, answer, can_hold, time.perf_counter() - begun, first + second)
+    answer = Answer.UNKNOWN
+    can_hold, steps = check([*query.facts, query.premise])
+    if can_hold is Answer.SAT:
+        answer, more = check([*query.facts, query.premise, query.doubt])
+        steps += more
+    return Asked(query.name, answer, can_hold, query.must_hold, time.perf_counter() - begun, steps)
 
 
 def check(assertions: list[Term]) -> tuple[Answer, int]:

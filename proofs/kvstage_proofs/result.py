@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import z3
+
 from kvstage_model.model import Instance, SchemeModel
 from kvstage_model.operations import HostRead, Rows, reads, writes
 from kvstage_model.parameters import SchemeFunction
@@ -55,7 +56,12 @@ class Chain:
     def comes(self, cell: Rows, reader: Instance, witnesses: list[Instance], arrived: Arrived) -> Term:
         """That some witness wrote the cell before the reader began, with a row that satisfies `arrived` at its source."""
         found = [
-            z3.And(witness.exists, witness.end <= reader.begin, self.covers(target, cell), self.origin(cell, witness, witnesses, arrived))
+            z3.And(
+                witness.exists,
+                witness.end <= reader.begin,
+                self.covers(target, cell),
+                self.origin(cell, witness, witnesses, arrived),
+            )
             for witness in witnesses
             if witness is not reader
             for target in writes(witness.operation)
@@ -116,7 +122,7 @@ class ResultModel:
         window.add_single_phases(self.call)
         chain = Chain(window, self.source)
         comes = chain.comes(self.promise.target, reader, witnesses, lambda cell: chain.is_cell(cell, self.promise.source))
-        yield Query("row p of the result comes from its source", window.facts(), reader.exists, z3.Not(comes))
+        yield Query("row p of the result comes from its source", window.facts(), reader.exists, z3.Not(comes), must_hold=True)
 
     def stays(self) -> Iterator[Query]:
         """What a reader finds in a cell is what its witness wrote: no other writer comes between them."""
@@ -211,4 +217,4 @@ def queries(function: SchemeFunction) -> Iterator[Query]:
     yield from result.untouched()
 
 
-T3 = Theorem("T3", "the result", CLAIM, queries, lambda function: search(function, wrong_rows))
+T3 = Theorem[SchemeFunction]("T3", "the result", CLAIM, queries, lambda function: search(function, wrong_rows))

@@ -1,0 +1,85 @@
+"""The catalogue: every obligation that `kvstage prove` shows, each with the verdict that it must get.
+
+A scheme must be PROVED. A broken variant must be REFUTED by the theorems that its mistake is against; where a mistake
+turns out harmless to a theorem, PROVED is what the catalogue states, and that is a finding too.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kvstage_model import divisors, schemes
+from kvstage_model.operations import HostCopy, SyncStream
+from kvstage_model.parameters import SchemeFunction, allowing_duplicates
+from kvstage_model.runs import by_block, by_row
+from kvstage_model.variants import Edit, Named, edited, out_of_the_loop, right_after, without
+
+from .bounds_theorem import T7
+from .hazards import T1
+from .lemmas import L1
+from .obligation import Obligation, Verdict
+from .partitions import P1
+from .result import T3
+
+OF_A_SCHEME = (T1, T3, T7)
+"""The theorems that every scheme which states a result must satisfy."""
+
+PROVED, REFUTED = Verdict.PROVED, Verdict.REFUTED
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A scheme in both directions, and its mistakes, with the theorems that each breaks."""
+
+    name: str
+    read: SchemeFunction
+    write: SchemeFunction
+
+    @property
+    def directions(self) -> tuple[tuple[str, SchemeFunction], ...]:
+        """The two functions with the names of their directions."""
+        return ("read", self.read), ("write", self.write)
+
+
+ENTRIES = (
+    Entry("staged", schemes.staged_read, schemes.staged_write),
+    Entry("per_row", schemes.per_row_read, schemes.per_row_write),
+    Entry("per_block", schemes.per_block_read, schemes.per_block_write),
+)
+
+WAIT = Named(SyncStream, schemes.STREAM)
+
+MISTAKES: tuple[tuple[str, Edit], ...] = (
+    ("without its wait", without(WAIT)),
+    ("waiting behind the host's copy", right_after(WAIT, HostCopy)),
+    ("waiting once after the loop", out_of_the_loop(WAIT, SyncStream(schemes.STREAM))),
+)
+"""Mistakes with the wait of a staged scheme. A read that waits behind its use, a write that waits behind its refill."""
+
+
+def catalogue() -> Iterator[Obligation]:
+    """All obligations: the lemmas, the partitions, the schemes, then what must be refuted."""
+    yield L1.of(divisors.lemmas, "lemmas")
+    yield P1.of(by_row, "by_row")
+    yield P1.of(by_block, "by_block")
+    for entry in ENTRIES:
+        for direction, function in entry.directions:
+            yield from of_scheme(function, entry.name, direction)
+    for entry in ENTRIES:
+        for direction, function in entry.directions:
+            yield from _broken(entry, direction, function)
+
+
+def of_scheme(function: SchemeFunction, name: str, direction: str) -> Iterator[Obligation]:
+    """The obligations of a scheme that is meant to be right."""
+    for theorem in OF_A_SCHEME:
+        yield theorem.of(function, name, direction)
+
+
+def _broken(entry: Entry, direction: str, function: SchemeFunction) -> Iterator[Obligation]:
+    for mistake, edit in MISTAKES:
+        for theorem in (T1, T3):
+            yield theorem.of(edited(function, edit), f"{entry.name} {mistake}", direction, REFUTED)
+    if direction == "write":
+        twice = allowing_duplicates(function)
+        yield T1.of(twice, f"{entry.name} with a block twice in the table", direction)
+        yield T3.of(twice, f"{entry.name} with a block twice in the table", direction, REFUTED)
