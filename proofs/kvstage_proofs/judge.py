@@ -32,7 +32,8 @@ def verdict_of(asked: tuple[Asked, ...]) -> tuple[Verdict, str]:
         return Verdict.VACUOUS, "there is nothing to ask: no operation or pair of operations that the claim speaks of"
     unclear = [one for one in asked if one.can_hold is Answer.UNKNOWN]
     if unclear:
-        return Verdict.UNKNOWN, f"the solver could not say whether the assumptions of {unclear[0].name!r} can hold"
+        name = unclear[0].name
+        return Verdict.UNKNOWN, f"the solver could not say whether the assumptions of {name!r} can hold; nothing wrong in {LOOKED}"
     never = [one for one in asked if one.can_hold is Answer.UNSAT]
     needed = [one for one in never if one.must_hold] or (never if len(never) == len(asked) else [])
     if needed:
@@ -41,5 +42,5 @@ def verdict_of(asked: tuple[Asked, ...]) -> tuple[Verdict, str]:
     open_ = [one for one in met if one.answer is not Answer.UNSAT]
     if open_:
         name, answer = open_[0].name, open_[0].answer.value
-        return Verdict.UNKNOWN, f"{name!r} could not be ruled out ({answer}); no race in {LOOKED}"
+        return Verdict.UNKNOWN, f"{name!r} could not be ruled out ({answer}); nothing wrong in {LOOKED}"
     return Verdict.PROVED, ""

@@ -38,6 +38,7 @@ class Statement:
     theorem: str
     claim: str
     expected: Verdict = Verdict.PROVED
+    title: str = ""
 
     @property
     def subject(self) -> str:
@@ -71,7 +72,7 @@ class Theorem(Generic[Subject]):
 
     def of(self, subject: Subject, scheme: str, direction: str = "-", expected: Verdict = Verdict.PROVED) -> Obligation:
         """The obligation to show it of one subject."""
-        statement = Statement(scheme, direction, self.name, self.claim, expected)
+        statement = Statement(scheme, direction, self.name, self.claim, expected, self.title)
         return Obligation(statement, partial(self.queries, subject), partial(self.search, subject))
 
 
