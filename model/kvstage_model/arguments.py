@@ -24,7 +24,7 @@ def _argument(world: World, parameter: Parameter, call: int) -> Any:
         return any_rows(world, parameter.name, call, parameter.distinct)
     if parameter.kind is Runs:
         return any_runs(world, parameter.name, call, parameter.distinct)
-    number = world.integer(parameter.name)
+    number = world.integer(f"parameter {parameter.name}")  # never the name of a step or a call, which are other numbers
     world.assume(number >= parameter.least)
     return number
 

@@ -9,12 +9,12 @@ import z3
 
 from .arguments import symbolic_arguments
 from .axioms import Moment
-from .merge import merge, shape, spine
-from .operations import Operation
+from .merge import identical, merge, shape, spine
+from .operations import Operation, Rows, reads, writes
 from .parameters import SchemeFunction, declared
 from .scheme import Phase, Scheme
-from .symbolic import Term, UnsupportedError
-from .world import Path, World
+from .symbolic import Index, Term, UnsupportedError
+from .world import IMPURE, Path, World
 
 T = TypeVar("T")
 
@@ -93,9 +93,14 @@ class SchemeModel:
         single: list[bool] = []
 
         def run() -> None:
-            phase = self._scheme(call).phases[number]
+            scheme = self._scheme(call)
+            phase = scheme.phases[number]
             single.append(isinstance(phase.steps, int))
-            _operations(phase, step)
+            operations, again = self.world.twice(lambda: _operations(phase, step))
+            for operation in operations:
+                _check(self.world, scheme, operation)
+            if not identical(self.world, operations, again):
+                raise UnsupportedError(IMPURE)
 
         paths = self.world.paths(run)
         return PhaseOfAny(self.names[number], tuple(paths), all(single))
@@ -142,3 +147,22 @@ def _operations(phase: Phase, step: int) -> tuple[Operation, ...]:
         if not isinstance(operation, Operation):
             raise UnsupportedError(f"a step of phase {phase.name!r} yields {operation!r}, which is no operation")
     return operations
+
+
+def _check(world: World, scheme: Scheme, operation: Operation) -> None:
+    """Raises UnsupportedError where an operation's rows are not numbers of rows in buffers that the scheme lists."""
+    for rows in (*reads(operation), *writes(operation)):
+        if not all(_is_number(number) for number in (rows.slot, rows.start, rows.count)):
+            raise UnsupportedError(f"{_place(operation, rows)}: slot, start and count must be integers, not truths of conditions")
+        listed = [buffer for buffer in scheme.buffers if buffer.name == rows.buffer.name]
+        if len(listed) != 1 or not identical(world, listed[0], rows.buffer):
+            wrong = "lists with other sizes" if len(listed) == 1 else f"lists {len(listed)} times"
+            raise UnsupportedError(f"{_place(operation, rows)}, which the scheme {wrong}: list each buffer once, as it is used")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Index) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _place(operation: Operation, rows: Rows) -> str:
+    return f"a {type(operation).__name__} touches rows of buffer {rows.buffer.name!r}"

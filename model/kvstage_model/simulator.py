@@ -171,6 +171,8 @@ class _Run:
             for half in (0, 1):
                 self._memory.move(operation.source, operation.target, half)
         elif isinstance(operation, HostWrite):
+            if by_caller and self._judge is not None:
+                self.wrong.extend(self._judge.found(operation.target))
             self._memory.stamp(operation.target, index)
             if by_caller and self._judge is not None:
                 self._judge.overwritten(operation.target)

@@ -9,9 +9,11 @@ from kvstage_model.symbolic import UnsupportedError
 from .obligation import Judgement, Obligation, Verdict
 from .query import Answer, Asked, ask
 
+BROKEN = "the solver ruled everything out, and yet this instance breaks it: does a step depend on what ran before it?"
+
 
 def judge(obligation: Obligation) -> Judgement:
-    """The verdict on one obligation. Only `unsat`, under a premise that can hold, proves."""
+    """The verdict on one obligation. Only `unsat`, under a premise that can hold, proves, and no small instance may disagree."""
     begun = time.perf_counter()
     try:
         asked = tuple(ask(query) for query in obligation.queries())
@@ -19,10 +21,10 @@ def judge(obligation: Obligation) -> Judgement:
         return Judgement(obligation.statement, Verdict.UNSUPPORTED, time.perf_counter() - begun, reason=str(reason))
     verdict, why = verdict_of(asked)
     counterexample = None
-    if verdict is Verdict.UNKNOWN:
+    if verdict in (Verdict.UNKNOWN, Verdict.PROVED):
         counterexample = obligation.search()
         if counterexample is not None:
-            verdict, why = Verdict.REFUTED, ""
+            verdict, why = Verdict.REFUTED, BROKEN if verdict is Verdict.PROVED else ""
     return Judgement(obligation.statement, verdict, time.perf_counter() - begun, asked, counterexample, why)
 
 

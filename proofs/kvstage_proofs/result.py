@@ -3,7 +3,8 @@
 The proof follows a row backwards. Whoever reads a cell of a staging buffer or of the result must have a *witness*: an
 operation that wrote this cell, had ended before, and itself took the row from the right place; and any other writer of
 the cell must have ended before the witness began, or begin after the reader has ended. Witnesses are looked for in the
-reader's own step, and in the step that the scheme names for a row of the result: names are hints, never trusted.
+reader's own step, and in the step that the scheme names for a row of the result: names are hints, never trusted. The
+witness is the last operation issued there that writes the cell: one and the same for all queries about the cell.
 """
 
 from collections.abc import Callable, Iterator
@@ -54,20 +55,24 @@ class Chain:
         self.window, self.world, self.source = window, window.world, source
 
     def comes(self, cell: Rows, reader: Instance, witnesses: list[Instance], arrived: Arrived) -> Term:
-        """That some witness wrote the cell before the reader began, with a row that satisfies `arrived` at its source."""
+        """That the last witness wrote the cell before the reader began, with a row that satisfies `arrived` at its source."""
         found = [
-            z3.And(
-                witness.exists,
-                witness.end <= reader.begin,
-                self.covers(target, cell),
-                self.origin(cell, witness, witnesses, arrived),
-            )
-            for witness in witnesses
-            if witness is not reader
-            for target in writes(witness.operation)
-            if target.buffer.name == cell.buffer.name and reads(witness.operation)
+            z3.And(is_last, witness.end <= reader.begin, self.origin(cell, witness, witnesses, arrived))
+            for witness, is_last in self.last(cell, reader, witnesses)
+            if reads(witness.operation)
         ]
         return z3.Or([*found, z3.BoolVal(False, self.world.context)])
+
+    def last(self, cell: Rows, reader: Instance, witnesses: list[Instance]) -> Iterator[tuple[Instance, Term]]:
+        """Each witness that may have written the cell, and that it did so as the last one issued before the reader."""
+        issued = witnesses[: witnesses.index(reader)] if reader in witnesses else witnesses
+        none_later = z3.BoolVal(True, self.world.context)
+        for witness in reversed(issued):
+            for target in writes(witness.operation):
+                if target.buffer.name == cell.buffer.name:
+                    wrote = z3.And(witness.exists, self.covers(target, cell))
+                    yield witness, z3.And(wrote, none_later)
+                    none_later = z3.And(none_later, z3.Not(wrote))
 
     def origin(self, cell: Rows, writer: Instance, witnesses: list[Instance], arrived: Arrived) -> Term:
         """That the row which `writer` puts into the cell satisfies `arrived` at its source."""
@@ -75,8 +80,7 @@ class Chain:
         taken = source.buffer.at(source.slot, source.start + (cell.start - target.start), 1)
         if taken.buffer.name == self.source:
             return arrived(taken)
-        others = [witness for witness in witnesses if witness is not writer]
-        return self.comes(taken, writer, others, arrived)
+        return self.comes(taken, writer, witnesses, arrived)
 
     def covers(self, rows: Rows, cell: Rows) -> Term:
         """That a cell is one of these rows."""
@@ -163,19 +167,15 @@ class ResultModel:
     def _witnessed(
         self, window: Window, chain: Chain, cell: Rows, reader: Instance, writer: Instance, witnesses: list[Instance]
     ) -> Term:
-        """That the reader has a witness for the cell with which the writer does not interfere."""
+        """That the reader has its witness for the cell, with which the writer does not interfere."""
         cases = [z3.BoolVal(False, self.world.context)]
-        for witness in witnesses:
-            for target in writes(witness.operation):
-                if witness is reader or target.buffer.name != cell.buffer.name:
-                    continue
-                clear = z3.Or(window.same(witness, writer), writer.end <= witness.begin, reader.end <= writer.begin)
-                cases.append(z3.And(witness.exists, chain.covers(target, cell), witness.end <= reader.begin, clear))
+        for witness, is_last in chain.last(cell, reader, witnesses):
+            clear = z3.Or(window.same(witness, writer), writer.end <= witness.begin, reader.end <= writer.begin)
+            cases.append(z3.And(is_last, witness.end <= reader.begin, clear))
         return z3.Or(cases)
 
     def untouched(self) -> Iterator[Query]:
-        """The scheme writes the pool only at the rows of the transfer (write), or not at all (read)."""
-        pool = self.source if self.direction is Direction.READ else self.target
+        """The scheme writes where the rows arrive only rows of the transfer, and nothing at all where they come from."""
         for number in range(len(self.model.phases)):
             if number == self.caller:
                 continue
@@ -184,7 +184,7 @@ class ResultModel:
             window.add_single_phases(self.call)
             for writer in writers:
                 for target in writes(writer.operation):
-                    if target.buffer.name == pool:
+                    if target.buffer.name in (self.source, self.target):
                         yield self._framed(window, writer, target, writers)
 
     def _framed(self, window: Window, writer: Instance, target: Rows, witnesses: list[Instance]) -> Query:
@@ -197,7 +197,11 @@ class ResultModel:
             return z3.And(row >= 0, row < length, chain.is_cell(taken, promise.source), chain.is_cell(cell, promise.target))
 
         at_its_place = z3.BoolVal(False, self.world.context)
-        if self.direction is Direction.WRITE and reads(writer.operation):
+        if target.buffer.name == self.target and self.direction is Direction.READ:
+            promise = self.promised(self.call, cell.start)
+            row, length = self.world.term(cell.start), self.world.term(promise.length)
+            at_its_place = z3.And(row >= 0, row < length, chain.is_cell(cell, promise.target))
+        elif target.buffer.name == self.target and reads(writer.operation):
             at_its_place = chain.origin(cell, writer, witnesses, arrived)
         name = f"{self._word(writer)}[j] writes only rows of the transfer, each at its address"
         return Query(name, window.facts(), z3.And(writer.exists, chain.covers(target, cell)), z3.Not(at_its_place))
