@@ -101,6 +101,9 @@ class Index:
     def __divmod__(self, other: object) -> "tuple[Index, Index]":
         return self // other, self % other
 
+    def __rdivmod__(self, other: object) -> "tuple[Index, Index]":
+        return self.__rfloordiv__(other), self.__rmod__(other)
+
     def __abs__(self) -> "Index":
         return -self if self < 0 else self
 
