@@ -33,6 +33,16 @@ def any_rows() -> st.SearchStrategy[Rows]:
     )
 
 
+def test_a_run_is_inside_where_all_its_cells_are() -> None:
+    seen: Counter[bool] = Counter()
+    for slot, start, count in product(range(-1, 4), range(-1, 6), range(-1, 6)):
+        rows = SMALL.at(slot, start, count)
+        assert (not broken(HostRead(rows))) == inside(rows)
+        assert (not broken(HostWrite(rows))) == inside(rows)
+        seen[inside(rows)] += 1
+    assert min(seen.values()) > 10
+
+
 def test_a_copy_is_whole_where_both_sides_are_equally_long_inside_and_disjoint() -> None:
     seen: Counter[bool] = Counter()
 
@@ -46,8 +56,7 @@ def test_a_copy_is_whole_where_both_sides_are_equally_long_inside_and_disjoint()
         seen[whole] += 1
 
     agree()
-    assert seen[True] > 40
-    assert seen[False] > 40
+    assert min(seen[True], seen[False]) > 20
 
 
 @pytest.mark.parametrize(
