@@ -1,0 +1,111 @@
+"""T7 on operations that leave their buffers, and on the sizes that the catalogue's schemes just need."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kvstage_model import schemes
+from kvstage_model.operations import Copy, HostCopy, HostRead, HostWrite, Operation
+from kvstage_model.parameters import SchemeFunction
+from kvstage_model.scheme import Scheme
+from kvstage_model.variants import edited
+from kvstage_proofs.bounds_theorem import T7
+from kvstage_proofs.judge import judge
+from kvstage_proofs.obligation import Verdict
+from tests.model.loops import Body, Place, loop, staged
+
+PROVED, REFUTED, VACUOUS, UNKNOWN, _ = Verdict
+
+
+def beyond_the_slot(place: Place, i: int) -> Iterator[Operation]:
+    run = place.runs.run(i)
+    yield HostWrite(place.stage.at(0, 1, run.count))
+
+
+def a_slot_too_far(place: Place, i: int) -> Iterator[Operation]:
+    yield place.scribble(i, 1)
+
+
+def the_step_as_a_slot(place: Place, i: int) -> Iterator[Operation]:
+    yield place.scribble(i, i)
+
+
+def before_the_slot(place: Place, i: int) -> Iterator[Operation]:
+    yield HostRead(place.stage.at(0, -1, 1))
+
+
+def a_negative_count(place: Place, i: int) -> Iterator[Operation]:
+    yield HostRead(place.stage.at(0, 0, place.runs.run(i).count - 2))
+
+
+def onto_itself(place: Place, i: int) -> Iterator[Operation]:
+    yield Copy("copy", place.staged(i), place.staged(i))
+
+
+def of_two_lengths(place: Place, i: int) -> Iterator[Operation]:
+    yield HostCopy(place.stage.at(0, 0, 1), place.scratched(i))
+
+
+def never(place: Place, i: int) -> Iterator[Operation]:
+    yield place.scribble(i)
+    if i > place.runs.number:
+        yield HostRead(place.staged(i))
+
+
+CASES: dict[str, tuple[Body, Verdict, str]] = {
+    "copy, wait, take": (staged, PROVED, ""),
+    "beyond its slot": (beyond_the_slot, REFUTED, "the rows of stage lie inside its slot"),
+    "a slot too far": (a_slot_too_far, REFUTED, "the slot of stage exists"),
+    "the step as a slot": (the_step_as_a_slot, REFUTED, "the slot of stage exists"),
+    "before its slot": (before_the_slot, REFUTED, "the rows of stage lie inside its slot"),
+    "a negative count": (a_negative_count, REFUTED, "the count of rows of stage is not negative"),
+    "onto itself": (onto_itself, REFUTED, "source and target are disjoint"),
+    "of two lengths": (of_two_lengths, REFUTED, "source and target have as many rows"),
+    "an operation that can never exist": (never, VACUOUS, "HostRead of loop[i]"),
+}
+
+
+@pytest.mark.parametrize(("body", "verdict", "said"), CASES.values(), ids=CASES.keys())
+def test_the_verdict(body: Body, verdict: Verdict, said: str) -> None:
+    judgement = judge(T7.of(loop(body), "loop"))
+    assert judgement.verdict is verdict, judgement.reason
+    assert said in (judgement.counterexample.wrong if judgement.counterexample else judgement.reason)
+
+
+def resized(name: str, **sizes: Any) -> Any:
+    """An edit that changes the sizes of one buffer, wherever the scheme names it."""
+
+    def edit(scheme: Scheme) -> Scheme:
+        (old,) = (buffer for buffer in scheme.buffers if buffer.name == name)
+        new = replace(old, **{field: change(getattr(old, field)) for field, change in sizes.items()})
+
+        def swap(operations: Any) -> Any:
+            for operation in operations:
+                ends = {end: getattr(operation, end) for end in ("source", "target") if hasattr(operation, end)}
+                yield replace(operation, **{e: replace(r, buffer=new) for e, r in ends.items() if r.buffer.name == name})
+
+        assert scheme.result is not None
+        result = scheme.result
+        sides = {side: new for side in ("pool", "host") if getattr(result, side).name == name}
+        buffers = tuple(new if buffer is old else buffer for buffer in scheme.buffers)
+        return replace(scheme, buffers=buffers, step=lambda i: swap(scheme.step(i)), result=replace(result, **sides))
+
+    return edit
+
+
+FIELDS = (("stage", "rows"), ("stage", "slots"), ("host", "rows"), ("pool", "rows"), ("pool", "slots"))
+TIGHT = [
+    (function, host if name == "host" else name, field)
+    for function, host in ((schemes.staged_read, "out"), (schemes.staged_write, "rows"))
+    for name, field in FIELDS
+]
+
+
+@pytest.mark.parametrize(("function", "name", "field"), TIGHT)
+def test_every_buffer_is_as_large_as_it_must_be(function: SchemeFunction, name: str, field: str) -> None:
+    """One row or slot less, and T7 falls: the proof is about the sizes that the scheme states."""
+    judgement = judge(T7.of(edited(function, resized(name, **{field: lambda size: size - 1})), "smaller"))
+    assert judgement.verdict is REFUTED
+    assert judge(T7.of(edited(function, resized(name, **{field: lambda size: size + 1})), "larger")).verdict is PROVED
