@@ -6,19 +6,22 @@ the cell must have ended before the witness began, or begin after the reader has
 reader's own step, and in the step that the scheme names for a row of the result: names are hints, never trusted.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 
 import z3
 
 from kvstage_model.model import Instance, SchemeModel
-from kvstage_model.operations import HostRead, Rows, reads, writes
+from kvstage_model.operations import Access, Rows, reads, writes
 from kvstage_model.parameters import SchemeFunction
-from kvstage_model.scheme import Direction, Result, Scheme
+from kvstage_model.scheme import CALLER, LOOP, Direction, Result, Scheme
 from kvstage_model.search import search, wrong_rows
 from kvstage_model.symbolic import Term, UnsupportedError
 from kvstage_model.window import Window
 
+from .chain import Chain
 from .obligation import Theorem
 from .query import Query
 
@@ -27,8 +30,10 @@ CLAIM = (
     "untouched, and so is the source: for every length, history, block size and table, any number of calls."
 )
 
-LOOP, CALLER = "loop", "caller"
-Arrived = Callable[[Rows], Term]
+ORDERS = ("same", "earlier", "later")
+"""How the call of another writer may lie to the reader's."""
+REACH = 3
+"""How far a window is widened before the search takes over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,49 +50,6 @@ def _result(scheme: Scheme) -> Result:
     if scheme.result is None:
         raise UnsupportedError("the scheme states no result, so there is nothing that T3 could hold it to")
     return scheme.result
-
-
-class Chain:
-    """The question where a cell's row came from, within one window."""
-
-    def __init__(self, window: Window, source: str) -> None:
-        self.window, self.world, self.source = window, window.world, source
-
-    def comes(self, cell: Rows, reader: Instance, witnesses: list[Instance], arrived: Arrived) -> Term:
-        """That some witness wrote the cell before the reader began, with a row that satisfies `arrived` at its source."""
-        found = [
-            z3.And(
-                witness.exists,
-                witness.end <= reader.begin,
-                self.covers(target, cell),
-                self.origin(cell, witness, witnesses, arrived),
-            )
-            for witness in witnesses
-            if witness is not reader
-            for target in writes(witness.operation)
-            if target.buffer.name == cell.buffer.name and reads(witness.operation)
-        ]
-        return z3.Or([*found, z3.BoolVal(False, self.world.context)])
-
-    def origin(self, cell: Rows, writer: Instance, witnesses: list[Instance], arrived: Arrived) -> Term:
-        """That the row which `writer` puts into the cell satisfies `arrived` at its source."""
-        (target,), (source,) = writes(writer.operation), reads(writer.operation)
-        taken = source.buffer.at(source.slot, source.start + (cell.start - target.start), 1)
-        if taken.buffer.name == self.source:
-            return arrived(taken)
-        others = [witness for witness in witnesses if witness is not writer]
-        return self.comes(taken, writer, others, arrived)
-
-    def covers(self, rows: Rows, cell: Rows) -> Term:
-        """That a cell is one of these rows."""
-        return self.window.overlap(rows, cell)
-
-    def is_cell(self, cell: Rows, other: Rows) -> Term:
-        """That two cells are one."""
-        if cell.buffer.name != other.buffer.name:
-            return z3.BoolVal(False, self.world.context)
-        term = self.world.term
-        return z3.And(term(cell.slot) == term(other.slot), term(cell.start) == term(other.start))
 
 
 class ResultModel:
@@ -116,97 +78,134 @@ class ResultModel:
 
     def arrives(self) -> Iterator[Query]:
         """Each row that the caller reads was brought there from its source."""
+        yield self._arrives(0)
+
+    def _arrives(self, reach: int) -> Query:
         window = Window(self.model)
-        (reader,) = (i for i in window.add("caller", self.call, self.caller, self.position) if isinstance(i.operation, HostRead))
-        witnesses = window.add("by", self.call, self.loop, self.promise.step)
-        window.add_single_phases(self.call)
-        chain = Chain(window, self.source)
+        reader = self._reader(window)
+        chain = Chain(window, self.source, self.position)
+        witnesses = self.witnesses(window, [reader], reach)
         comes = chain.comes(self.promise.target, reader, witnesses, lambda cell: chain.is_cell(cell, self.promise.source))
-        yield Query("row p of the result comes from its source", window.facts(), reader.exists, z3.Not(comes), must_hold=True)
+        wider = partial(self._arrives, reach + 1) if reach < REACH else None
+        name = "row p of the result comes from its source"
+        return Query(name, window.facts(), reader.exists, z3.Not(comes), self.world.hint, must_hold=True, wider=wider)
+
+    def _reader(self, window: Window) -> Instance:
+        """What the caller does with row p of the result."""
+        caller = window.add("caller", self.call, self.caller, self.position)
+        return next(i for i in caller if any(access.buffer.name == self.target for access in reads(i.operation)))
+
+    def witnesses(self, window: Window, readers: list[Instance], reach: int) -> list[Instance]:
+        """Where witnesses are looked for: the readers' own steps and what their waits aim at, or the step that is named."""
+        near = list(readers)
+        if readers[0].site.phase == self.caller:
+            near = window.add("by", self.call, self.loop, self.promise.step)
+        near += window.widen(near, max(reach, 1))
+        window.add_single_phases(self.call)
+        return near
 
     def stays(self) -> Iterator[Query]:
         """What a reader finds in a cell is what its witness wrote: no other writer comes between them."""
-        for reader_phase in range(len(self.model.phases)):
-            for writer_phase in range(len(self.model.phases)):
-                for order in ("same", "earlier", "later"):
-                    yield from self._between(reader_phase, writer_phase, order)
+        for reader_phase, writer_phase in product(range(len(self.model.phases)), repeat=2):
+            for order in ORDERS:
+                between = _Between(self, reader_phase, writer_phase, order)
+                yield from between.queries()
 
-    def _between(self, reader_phase: int, writer_phase: int, order: str) -> Iterator[Query]:
-        world, window = self.world, Window(self.model)
-        other_call = self.call if order == "same" else world.integer("other call")
-        step = self.position if reader_phase == self.caller else world.integer("i")
-        readers = window.add("i", self.call, reader_phase, step)
-        witnesses = readers if reader_phase != self.caller else window.add("by", self.call, self.loop, self.promise.step)
-        writers = window.add("j", other_call, writer_phase, world.integer("j"))
-        window.add_single_phases(self.call, other_call)
-        calls = {
-            "same": z3.BoolVal(True, world.context),
-            "earlier": world.term(other_call) < world.term(self.call),
-            "later": world.term(self.call) < world.term(other_call),
-        }[order]
-        cell_row, chain = world.integer("x"), Chain(window, self.source)
-        pairs = [(reader, rows, writer) for reader in readers for rows in reads(reader.operation) for writer in writers]
-        pairs = [(reader, rows, writer) for reader, rows, writer in pairs if self._writes(writer, rows.buffer.name)]
-        facts = window.facts() if pairs else []
-        for reader, rows, writer in pairs:
-            cell = rows.buffer.at(rows.slot, cell_row, 1)
-            (target,) = writes(writer.operation)
-            met = z3.And(reader.exists, writer.exists, calls, z3.Not(window.same(reader, writer)))
-            touched = z3.And(chain.covers(rows, cell), chain.covers(target, cell))
-            if rows.buffer.name == self.source:
-                apart = writer.end <= reader.begin if order == "earlier" else reader.end <= writer.begin
-            else:
-                apart = self._witnessed(window, chain, cell, reader, writer, witnesses)
-            name = f"{self._word(reader)}[i] reads {rows.buffer.name}, {self._word(writer)}[j]"
-            yield Query(f"{name} of the {order} call does not come between", facts, z3.And(met, touched), z3.Not(apart))
+    def untouched(self) -> Iterator[Query]:
+        """The scheme writes the pool only at the rows of the transfer (write), or not at all (read)."""
+        pool = self.source if self.direction is Direction.READ else self.target
+        for number in range(len(self.model.phases)):
+            window = Window(self.model)
+            writers = window.add("j", self.call, number, self.world.integer("j")) if number != self.caller else []
+            for writer in writers:
+                for target in writes(writer.operation):
+                    if target.buffer.name == pool:
+                        yield self._framed(window, writer, target, writers)
+
+    def _framed(self, window: Window, writer: Instance, target: Access, writers: list[Instance]) -> Query:
+        chain = Chain(window, self.source, self.position)
+        cell, row, reached = chain.some_cell(target, "row")
+
+        def arrived(taken: Rows) -> Term:
+            promise = self.promised(self.call, taken.start)
+            position, length = self.world.term(taken.start), self.world.term(promise.length)
+            at_home = z3.And(chain.is_cell(taken, promise.source), chain.is_cell(cell, promise.target))
+            return z3.And(position >= 0, position < length, at_home)
+
+        in_place = z3.BoolVal(False, self.world.context)
+        if self.direction is Direction.WRITE and reads(writer.operation):
+            witnesses = [*writers, *window.widen(writers, 1)]
+            in_place = chain.origin(row, writer, witnesses, arrived)
+        name = f"{self.word(writer)}[j] writes only rows of the transfer, each at its address"
+        return Query(name, window.facts(), z3.And(writer.exists, reached), z3.Not(in_place), self.world.hint)
+
+    def word(self, instance: Instance) -> str:
+        """An operation in words."""
+        return f"{type(instance.operation).__name__} of {self.model.names[instance.site.phase]}"
+
+
+class _Between:
+    """A reader and another writer of its cell: the writer must not come between the reader and its witness."""
+
+    def __init__(self, result: ResultModel, reader_phase: int, writer_phase: int, order: str) -> None:
+        self.result, self.world, self.order = result, result.world, order
+        self.reader_phase, self.writer_phase = reader_phase, writer_phase
+        self._opened: dict[int, tuple[Window, list[Instance], list[Instance], list[Instance]]] = {}
+
+    def queries(self) -> Iterator[Query]:
+        _, readers, writers, _ = self._open(0)
+        for r, w in product(range(len(readers)), range(len(writers))):
+            for k, access in enumerate(reads(readers[r].operation)):
+                if any(target.buffer.name == access.buffer.name for target in writes(writers[w].operation)):
+                    yield self._query(r, k, w, 0)
+
+    def _open(self, reach: int) -> tuple[Window, list[Instance], list[Instance], list[Instance]]:
+        """The window, its readers, its writers, and where their witnesses are looked for."""
+        if reach not in self._opened:
+            self._opened[reach] = self._window(reach)
+        return self._opened[reach]
+
+    def _window(self, reach: int) -> tuple[Window, list[Instance], list[Instance], list[Instance]]:
+        window, result = Window(self.result.model), self.result
+        other_call = result.call if self.order == "same" else self.world.integer("other call")
+        step = result.position if self.reader_phase == result.caller else self.world.integer("i")
+        readers = window.add("i", result.call, self.reader_phase, step)
+        if not any(reads(reader.operation) for reader in readers):
+            return window, [], [], []
+        writers = window.add("j", other_call, self.writer_phase, self.world.integer("j"))
+        witnesses = result.witnesses(window, readers, reach)
+        if reach:
+            window.widen(writers, reach)
+        window.add_single_phases(other_call)
+        return window, readers, writers, witnesses
+
+    def _query(self, r: int, k: int, w: int, reach: int) -> Query:
+        window, readers, writers, witnesses = self._open(reach)
+        reader, writer = readers[r], writers[w]
+        access = reads(reader.operation)[k]
+        chain = Chain(window, self.result.source, self.result.position)
+        cell, _, reached = chain.some_cell(access, "x")
+        touched = [chain.touches(target, cell) for target in writes(writer.operation) if target.buffer.name == cell.buffer.name]
+        calls = {"same": writer.call == reader.call, "earlier": writer.call < reader.call, "later": reader.call < writer.call}
+        met = z3.And(reader.exists, writer.exists, calls[self.order], z3.Not(window.same(reader, writer)), reached, z3.Or(touched))
+        if cell.buffer.name == self.result.source:
+            apart = writer.end <= reader.begin if self.order == "earlier" else reader.end <= writer.begin
+        else:
+            apart = self._witnessed(window, chain, cell, reader, writer, witnesses)
+        name = f"{self.result.word(reader)}[i] reads {cell.buffer.name}, {self.result.word(writer)}[j] of the {self.order} call"
+        wider = partial(self._query, r, k, w, reach + 1) if reach < REACH else None
+        return Query(f"{name} does not come between", window.facts(), met, z3.Not(apart), self.world.hint, wider=wider)
 
     def _witnessed(
         self, window: Window, chain: Chain, cell: Rows, reader: Instance, writer: Instance, witnesses: list[Instance]
     ) -> Term:
         """That the reader has a witness for the cell with which the writer does not interfere."""
         cases = [z3.BoolVal(False, self.world.context)]
-        for witness in witnesses:
-            for target in writes(witness.operation):
-                if witness is reader or target.buffer.name != cell.buffer.name:
-                    continue
+        for witness, _, covers in chain.writers_of(cell, witnesses):
+            if witness is not reader:
                 clear = z3.Or(window.same(witness, writer), writer.end <= witness.begin, reader.end <= writer.begin)
-                cases.append(z3.And(witness.exists, chain.covers(target, cell), witness.end <= reader.begin, clear))
+                cases.append(z3.And(witness.exists, covers, witness.end <= reader.begin, clear))
         return z3.Or(cases)
-
-    def untouched(self) -> Iterator[Query]:
-        """The scheme writes the pool only at the rows of the transfer (write), or not at all (read)."""
-        pool = self.source if self.direction is Direction.READ else self.target
-        for number in range(len(self.model.phases)):
-            if number == self.caller:
-                continue
-            window = Window(self.model)
-            writers = window.add("j", self.call, number, self.world.integer("j"))
-            window.add_single_phases(self.call)
-            for writer in writers:
-                for target in writes(writer.operation):
-                    if target.buffer.name == pool:
-                        yield self._framed(window, writer, target, writers)
-
-    def _framed(self, window: Window, writer: Instance, target: Rows, witnesses: list[Instance]) -> Query:
-        cell = target.buffer.at(target.slot, self.world.integer("x"), 1)
-        chain = Chain(window, self.source)
-
-        def arrived(taken: Rows) -> Term:
-            promise = self.promised(self.call, taken.start)
-            row, length = self.world.term(taken.start), self.world.term(promise.length)
-            return z3.And(row >= 0, row < length, chain.is_cell(taken, promise.source), chain.is_cell(cell, promise.target))
-
-        at_its_place = z3.BoolVal(False, self.world.context)
-        if self.direction is Direction.WRITE and reads(writer.operation):
-            at_its_place = chain.origin(cell, writer, witnesses, arrived)
-        name = f"{self._word(writer)}[j] writes only rows of the transfer, each at its address"
-        return Query(name, window.facts(), z3.And(writer.exists, chain.covers(target, cell)), z3.Not(at_its_place))
-
-    def _writes(self, writer: Instance, buffer: str) -> bool:
-        return any(target.buffer.name == buffer for target in writes(writer.operation))
-
-    def _word(self, instance: Instance) -> str:
-        return f"{type(instance.operation).__name__} of {self.model.names[instance.site.phase]}"
 
 
 def queries(function: SchemeFunction) -> Iterator[Query]:

@@ -18,7 +18,7 @@ from kvstage_model.schedules import (
     delays,
     exhaustive,
 )
-from kvstage_model.simulator import Machine
+from kvstage_model.machine import Machine
 from kvstage_model.trace import Trace, TraceEvent
 from tests.model.programs import Log, issued, run
 

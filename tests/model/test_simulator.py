@@ -15,7 +15,8 @@ from kvstage_model.runs import PagedRows
 from kvstage_model.schedules import Hold, IssueOrder, Move, Replay, Schedule, delays, exhaustive
 from kvstage_model.scheme import Scheme
 from kvstage_model.schemes import LIBRARY, per_block_read, per_block_write, per_row_read, per_row_write
-from kvstage_model.simulator import DeadlockError, Machine, Simulation, simulate
+from kvstage_model.machine import DeadlockError, Machine
+from kvstage_model.simulator import Simulation, simulate
 from kvstage_model.trace import unroll
 from tests.model.programs import total
 
