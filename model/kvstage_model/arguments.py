@@ -29,7 +29,7 @@ def _argument(world: World, parameter: Parameter, call: int) -> Any:
         return AnyPartition(world, parameter.name, call, Pieces, Piece, parameter.distinct).parts
     if parameter.kind is Runs:
         return AnyPartition(world, parameter.name, call, Runs, Run, parameter.distinct).parts
-    number = world.integer(parameter.name)
+    number = world.integer(f"parameter {parameter.name}")  # never the name of a step or a call, which are other numbers
     world.at_least(number, parameter.least)
     return number
 

@@ -4,7 +4,7 @@ A copy moves one half of each cell when it begins and the other one when it ends
 between holds halves of two items: it is torn.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -85,7 +85,7 @@ class Cells:
 class Wrong:
     """A row that isn't what a call promised: which call, which row of the transfer, where, and what was found instead.
 
-    `position` is None for a pool row that no row of the transfer goes to, and that changed all the same.
+    `position` is None for a row that no row of the transfer goes to, and that changed all the same.
     """
 
     call: int
@@ -113,8 +113,13 @@ class Judge:
         if scheme.result is not None:
             result, positions = scheme.result, range(scheme.result.length)
             self._due = {position: memory.content(_one(result.source(position))) for position in positions}
-            targets = {_one(result.target(position)) for position in positions} if result.direction is Direction.WRITE else set()
-            self._untouched = {cell: memory.content(cell) for cell in every_cell(result.pool) if cell not in targets}
+            targets = {_one(result.target(position)) for position in positions}
+            others = (cell for buffer in (result.pool, result.host) for cell in every_cell(buffer) if cell not in targets)
+            self._untouched = {cell: memory.content(cell) for cell in others}
+
+    def found(self, rows: Access) -> Iterator[Wrong]:
+        """The caller is about to write rows of his own: the call has left alone what he finds there."""
+        yield from self._changed(cells(rows))
 
     def overwritten(self, rows: Access) -> None:
         """The caller wrote rows of his own: these are as they should be now."""
@@ -129,10 +134,13 @@ class Judge:
             yield Wrong(self._call, position, span(rows), self._words(found))
 
     def returned(self) -> Iterator[Wrong]:
-        """The call and its caller are done: all other rows of the pool are as they were."""
-        for cell, before in self._untouched.items():
+        """The call and its caller are done: all other rows of the pool and of the host's buffer are as they were."""
+        yield from self._changed(self._untouched)
+
+    def _changed(self, looked_at: Iterable[Cell]) -> Iterator[Wrong]:
+        for cell in looked_at:
             found = self._memory.content(cell)
-            if found != before:
+            if found != self._untouched.get(cell, found):
                 yield Wrong(self._call, None, _place(cell), self._words(found))
 
     def _words(self, content: Content) -> str:

@@ -30,6 +30,16 @@ def _parts(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else tuple(getattr(value, field.name) for field in fields(value))
 
 
+def identical(world: World, value: object, other: object) -> bool:
+    """Whether two values are the same, numbers and all, without asking anything of the solver."""
+    if shape(value) == "number" and shape(other) == "number":
+        return bool(world.term(value).eq(world.term(other)))
+    if type(value) is type(other) and (isinstance(value, tuple) or is_dataclass(value)):
+        mine, others = _parts(value), _parts(other)
+        return len(mine) == len(others) and all(identical(world, a, b) for a, b in zip(mine, others, strict=True))
+    return shape(value) == shape(other)
+
+
 def merge(world: World, condition: Term, value: T, other: T) -> T:
     """`value` where the condition holds, else `other`. Both have one shape."""
     merged: Any = _merge(world, condition, value, other)

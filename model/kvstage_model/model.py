@@ -10,12 +10,13 @@ import z3
 
 from .arguments import symbolic_arguments
 from .axioms import Moment, same_event
-from .merge import merge, shape, spine
-from .operations import Operation, RecordEvent, SyncEvent, WaitEvent, event_of, stream_of
+from .checks import check_operation
+from .merge import identical, merge, shape, spine
+from .operations import OnStream, Operation, RecordEvent, SyncEvent, WaitEvent, event_of, stream_of
 from .parameters import SchemeFunction, declared
 from .scheme import Phase, Scheme
 from .symbolic import Term, UnsupportedError
-from .world import Path, World
+from .world import IMPURE, Path, World
 
 T = TypeVar("T")
 
@@ -108,7 +109,11 @@ class SchemeModel:
             scheme = self._scheme(call)
             phase = scheme.phases[number]
             single.append(isinstance(phase.steps, int))
-            _operations(scheme, phase, call, step)
+            operations, again = self.world.twice(lambda: _operations(scheme, phase, call, step))
+            for operation in operations:
+                check_operation(self.world, scheme, operation)
+            if not identical(self.world, operations, again):
+                raise UnsupportedError(IMPURE)
 
         paths = self.world.paths(run)
         return PhaseOfAny(self.names[number], tuple(paths), all(single))
@@ -141,11 +146,21 @@ class SchemeModel:
 
     def aims(self, instance: Instance) -> list[int]:
         """How far from a step the steps lie whose records its waits aim at. Hints, never trusted."""
-        world = self.world
-        step = world.index(instance.step)
-        operations = (other.operation for other in self.instances("aim", world.index(instance.call), instance.site.phase, step))
-        aims = [op.aim for op in operations if isinstance(op, SyncEvent | WaitEvent) and op.aim is not None]
-        return [world.index(z3.simplify(world.term(aim) - instance.step)) for aim in aims]
+        return [distance for _, distance in self._aims(instance)]
+
+    def aims_for(self, reader: Instance) -> list[int]:
+        """The same, of the waits in the reader's step that hold up the reader itself."""
+        agent = stream_of(reader.operation) if isinstance(reader.operation, OnStream) else None
+        earlier = [found for found in self._aims(reader) if found[0].site.position < reader.site.position]
+        return [distance for wait, distance in earlier if getattr(wait.operation, "stream", None) == agent]
+
+    def _aims(self, instance: Instance) -> list[tuple[Instance, int]]:
+        world, found = self.world, []
+        for other in self.instances("aim", world.index(instance.call), instance.site.phase, world.index(instance.step)):
+            if isinstance(other.operation, SyncEvent | WaitEvent) and other.operation.aim is not None:
+                distance = z3.simplify(world.term(other.operation.aim) - instance.step)
+                found.append((other, world.index(distance)))
+        return found
 
     def on_one_stream(self, record: Operation) -> bool:
         """Whether all records of an event are on one stream, so that an earlier one has ended before the last one has.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from .bounds import broken_bound
@@ -30,10 +31,15 @@ class Counterexample:
     wrong: str
     race: Race | None = None
 
+    @property
+    def schedule(self) -> tuple[str, ...]:
+        """The order of events as text, one line an event; arrows mark the two accesses that overlap."""
+        return tuple(self.trace.lines(*([self.race.first, self.race.second] if self.race else [])))
+
     def lines(self) -> Iterator[str]:
         """The counterexample as text: the instance, its schedule up to what goes wrong, and what that is."""
         yield f"instance: {self.values}"
-        yield from self.trace.lines()
+        yield from self.schedule
         yield f"wrong: {self.wrong}"
 
 
@@ -44,9 +50,9 @@ def _steps(calls: tuple[Scheme, ...]) -> int:
 Fault = Callable[[tuple[Scheme, ...], str], Counterexample | None]
 
 
-def search(function: SchemeFunction, fault: Fault) -> Counterexample | None:
-    """The first small instance with a fault, by rows over all calls; None where none has."""
-    found = (fault(calls, values) for calls, values in instances(function))
+def search(function: SchemeFunction, fault: Fault, most: int | None = None) -> Counterexample | None:
+    """The first small instance with a fault, by rows over all calls; None where none has, of the first `most` or of all."""
+    found = (fault(calls, values) for calls, values in islice(instances(function), most))
     return next((counterexample for counterexample in found if counterexample is not None), None)
 
 
@@ -92,12 +98,15 @@ def wrong_rows(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
     Without a hazard all schedules of a program give the same rows, so one is enough; with one, the schedule in which
     the accesses overlap is tried.
     """
+    outside = out_of_bounds(calls, values)
+    if outside is not None:
+        return outside  # the simulator has no cells for these rows
     program = unroll(calls)
-    schedules: list[Schedule] = [Replay(HappensBefore(program).schedule(race)) for race in races(program)]
-    for schedule in (*schedules, IssueOrder()):
+    tried: list[tuple[Schedule, Race | None]] = [(Replay(HappensBefore(program).schedule(race)), race) for race in races(program)]
+    for schedule, race in (*tried, (IssueOrder(), None)):
         simulation = simulate(calls, schedule)
         if simulation.wrong:
-            return Counterexample(values, _steps(calls), simulation.trace, str(simulation.wrong[0]))
+            return Counterexample(values, _steps(calls), simulation.trace, str(simulation.wrong[0]), race)
     return None
 
 

@@ -92,10 +92,12 @@ class _Run:
                 self.machine.host(partial(self._host, index, issued), index)
             case _:
                 assert_never(operation)
+        by_caller = writes(operation) if issued.phase == CALLER else ()
+        for access in by_caller:
+            self.wrong.extend(self._judges[issued.call].found(access))
         self._happen(self._at_issue, operation, index)
-        if issued.phase == CALLER and self._judge is not None:
-            for access in writes(operation):
-                self._judge.overwritten(access)
+        for access in by_caller:
+            self._judges[issued.call].overwritten(access)
 
     @staticmethod
     def _happen(memory: Cells, operation: Operation, index: int, halves: tuple[int, ...] = (0, 1)) -> None:

@@ -22,7 +22,7 @@ class UnsupportedError(Exception):
 
 
 class Condition:
-    """The truth of a comparison between indices. `&`, `|` and `~` combine conditions without forking."""
+    """The truth of a comparison between indices. `&`, `|`, `~`, `==` and `!=` combine conditions without forking."""
 
     __slots__ = ("term", "world")
 
@@ -45,6 +45,12 @@ class Condition:
 
     def __invert__(self) -> "Condition":
         return Condition(self.world, z3.Not(self.term))
+
+    def __eq__(self, other: object) -> "Condition":  # type: ignore[override]
+        return self._with(lambda mine, others: mine == others, other)
+
+    def __ne__(self, other: object) -> "Condition":  # type: ignore[override]
+        return self._with(z3.Xor, other)
 
 
 class Index:
@@ -95,6 +101,9 @@ class Index:
     def __divmod__(self, other: object) -> "tuple[Index, Index]":
         return self // other, self % other
 
+    def __rdivmod__(self, other: object) -> "tuple[Index, Index]":
+        return self.__rfloordiv__(other), self.__rmod__(other)
+
     def __abs__(self) -> "Index":
         return -self if self < 0 else self
 
@@ -127,22 +136,21 @@ class Index:
             "a symbolic index is used as a concrete number (range, a list's index, a slice): let the scheme's own steps be the loop"
         )
 
-    def __repr__(self) -> NoReturn:
-        raise UnsupportedError("a symbolic index is used as text: name events and streams with fixed strings, Event(name, index)")
-
     def __getattr__(self, name: str) -> NoReturn:
         raise UnsupportedError(f"a symbolic index has no {name!r}: an index can do + - * // % divmod abs min max and comparisons")
 
 
-def _refuses(name: str, instead: str) -> Callable[..., NoReturn]:
+def _refuses(what: str, name: str, instead: str) -> Callable[..., NoReturn]:
     def refuse(*_: object) -> NoReturn:
-        raise UnsupportedError(f"a symbolic index can't do {name}: {instead}")
+        raise UnsupportedError(f"{what} can't do {name}: {instead}")
 
     return refuse
 
 
-_INTEGERS = "use + - * // % and comparisons"
-for _methods, _name, _instead in (
+_INTEGERS, _TRUTH = "use + - * // % and comparisons", "ask for its truth with `if`: it is no number"
+_Refused: TypeAlias = tuple[tuple[str, ...], str, str]
+_AS_TEXT: _Refused = (("__repr__", "__str__", "__format__"), "what text can", "name buffers, events and streams with fixed strings")
+_NO_INDEX: tuple[_Refused, ...] = (
     (("__truediv__", "__rtruediv__"), "/", "use //, an index is an integer"),
     (("__float__", "__complex__"), "float()", "an index is an integer"),
     (("__int__",), "int()", "leave it an index"),
@@ -151,9 +159,20 @@ for _methods, _name, _instead in (
     (("__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__", "__invert__"), "bit operations", _INTEGERS),
     (("__round__", "__trunc__", "__floor__", "__ceil__"), "rounding", "an index is an integer"),
     (("__iter__", "__len__", "__getitem__", "__contains__", "__call__"), "what a container or a function can", _INTEGERS),
-):
-    for _method in _methods:
-        setattr(Index, _method, _refuses(_name, _instead))
+    _AS_TEXT,
+)
+_NO_CONDITION: tuple[_Refused, ...] = (
+    (("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__"), "arithmetic", _TRUTH),
+    (("__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__neg__", "__pos__", "__abs__"), "arithmetic", _TRUTH),
+    (("__lt__", "__le__", "__gt__", "__ge__"), "< or >", _TRUTH),
+    (("__index__", "__int__", "__float__"), "what a number can", _TRUTH),
+    (("__hash__",), "what a dict's key can", "choose with `if` instead"),
+    _AS_TEXT,
+)
+for _class, _what, _table in ((Index, "a symbolic index", _NO_INDEX), (Condition, "the truth of a comparison", _NO_CONDITION)):
+    for _methods, _name, _instead in _table:
+        for _method in _methods:
+            setattr(_class, _method, _refuses(_what, _name, _instead))
 
 
 def term_of(world: "World", value: object) -> Term:
@@ -180,4 +199,6 @@ def as_int(index: Index) -> int:
 
 
 def _described(value: object) -> str:
+    if isinstance(value, Index | Condition):
+        return "a symbolic index" if isinstance(value, Index) else "the truth of a comparison"
     return "a raw solver term" if isinstance(value, z3.AstRef) else f"{value!r} ({type(value).__name__})"

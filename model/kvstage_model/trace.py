@@ -62,12 +62,14 @@ class Trace:
         last = max(at for at, event in enumerate(self.events) if event.index in indices)
         return Trace(self.program, self.events[: last + 1])
 
-    def lines(self) -> Iterator[str]:
-        """The trace as text, one line an event: agent, what it did, on which rows."""
-        for event in self.events:
-            issued = self.program[event.index]
+    def lines(self, *marked: int) -> Iterator[str]:
+        """The trace as text, one line an event: agent, what it did, on which rows; an arrow at the `marked` operations."""
+        texts = [describe(self.program[event.index]) for event in self.events]
+        width = max(map(len, texts), default=0)
+        for event, text in zip(self.events, texts, strict=True):
             verb = "begins" if event.moment is Moment.BEGIN else "ends"
-            yield f"{issued.agent:>8}  {verb:<6}  {describe(issued)}"
+            line = f"{self.program[event.index].agent:>8}  {verb:<6}  {text}"
+            yield f"{line}{' ' * (width - len(text))}  <--" if event.index in marked else line
 
 
 def describe(issued: Issued) -> str:

@@ -4,7 +4,7 @@ Two steps stand for any two steps of any length: what is proved of them holds fo
 facts is enough for a proof, so a window need not contain all operations; it only proves less when it lacks some.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import z3
@@ -39,29 +39,34 @@ class Window:
                 if not any(present):
                     self.add(f"{phase.name} of {self.world.term(call)}", call, number, zero)
 
-    def widen(self, instances: Sequence[Instance], reach: int) -> list[Instance]:
-        """Put in steps that lie near those of some instances; what came in.
+    def at(self, call: int, phase: int, steps: Iterable[int]) -> list[Instance]:
+        """The operations of some steps, put into the window where they were not in it yet."""
+        found: dict[int, list[Instance]] = {}
+        for step in steps:
+            term = z3.simplify(self.world.term(step))
+            found[term.get_id()] = self._standing(call, phase, term) or self._put(call, phase, term)
+        return list(chain.from_iterable(found.values()))
+
+    def _standing(self, call: int, phase: int, step: Term) -> list[Instance]:
+        in_call = self.world.term(call)
+        here = (i for i in self.instances if i.site.phase == phase and i.call.eq(in_call))
+        return [i for i in here if z3.simplify(i.step).eq(step)]
+
+    def _put(self, call: int, phase: int, step: Term) -> list[Instance]:
+        name = f"{step} of {self.world.term(call)} in {phase}"
+        return self.add(name, call, phase, self.world.index(step))
+
+    def widen(self, instances: Sequence[Instance], reach: int) -> None:
+        """Put in steps that lie near those of some instances.
 
         Reach 1: the steps whose records their waits are meant for. Reach 2: also the steps whose waits are meant for
         theirs. Reach 3: also their neighbours.
         """
-        added: list[Instance] = []
         steps = {(i.call.get_id(), i.site.phase, i.step.get_id()): i for i in instances}
         for instance in steps.values() if reach else ():
-            ahead = self.model.aims(instance)
-            step = self.world.index(instance.step)
+            step, ahead = self.world.index(instance.step), self.model.aims(instance)
             near = [[step + distance for distance in ahead], [step - distance for distance in ahead], [step - 1, step + 1]]
-            for other in chain.from_iterable(near[:reach]):
-                added += self._add_once(instance, other)
-        return added
-
-    def _add_once(self, near: Instance, step: int) -> list[Instance]:
-        term = z3.simplify(self.world.term(step))
-        for known in self.instances:
-            if known.site.phase == near.site.phase and known.call.eq(near.call) and z3.simplify(known.step).eq(term):
-                return []
-        name = f"{term} of {near.call} in {near.site.phase}"
-        return self.add(name, self.world.index(near.call), near.site.phase, self.world.index(term))
+            self.at(self.world.index(instance.call), instance.site.phase, chain.from_iterable(near[:reach]))
 
     def facts(self) -> list[Term]:
         """Everything that is known: of the indices, of each operation's moments, and of every pair of operations."""

@@ -20,7 +20,7 @@ MOST_BRANCHES = 40
 MOST_PATHS = 256
 """Paths of one step. More than this is a case analysis that nobody could read."""
 
-IMPURE = "a step took other decisions when it ran again: it must depend on its index and its parameters alone"
+IMPURE = "a step does something else when it runs again: it must depend on its index and its parameters alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +182,20 @@ class World:
             return z3.And(*self._conditions, z3.BoolVal(True, self.context)), result
         finally:
             self._decisions, self._conditions = [], []
+
+    def twice(self, run: Callable[[], R]) -> tuple[R, R]:
+        """The results of running a part of a path twice, under the same decisions: equal unless it keeps a state."""
+        start = len(self._conditions)
+        first = run()
+        decisions, conditions, exploring = self._decisions, self._conditions, self._exploring
+        self._decisions, self._conditions, self._exploring = decisions[: len(conditions)], conditions[:start], False
+        try:
+            second = run()
+            if [condition.get_id() for condition in self._conditions] != [condition.get_id() for condition in conditions]:
+                raise UnsupportedError(IMPURE)
+        finally:
+            self._decisions, self._conditions, self._exploring = decisions, conditions, exploring
+        return first, second
 
     def paths(self, run: Callable[[], object]) -> list[Path]:
         """Every feasible path of a run: depth first, true before false."""

@@ -38,4 +38,4 @@ def queries(function: SchemeFunction) -> Iterator[Query]:
                 )
 
 
-T7 = Theorem[SchemeFunction]("T7", "bounds", CLAIM, queries, lambda function: search(function, out_of_bounds))
+T7 = Theorem[SchemeFunction]("T7", "bounds", CLAIM, queries, lambda function, most: search(function, out_of_bounds, most))

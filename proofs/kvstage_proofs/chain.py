@@ -11,47 +11,63 @@ from kvstage_model.symbolic import Term
 from kvstage_model.window import Window
 
 Arrived: TypeAlias = Callable[[Rows], Term]
+Near: TypeAlias = Callable[[Window, Instance], list[Instance]]
+"""The operations among which a reader's witness is looked for; a function of the reader alone."""
 
 
 class Chain:
-    """The question where a cell's row came from. `source` is the buffer that rows come from, `position` the row followed."""
+    """The question where a cell's row came from. `source` is the buffer that rows come from, `position` the row followed.
 
-    def __init__(self, window: Window, source: str, position: int) -> None:
-        self.window, self.world = window, window.world
+    A reader has one witness for a cell: the operation issued last before it, among those of the steps that `near` names
+    for this reader, that writes the cell. All queries about this reader and cell mean this one. That it is the right one
+    is what they prove: nothing depends on how it is chosen.
+    """
+
+    def __init__(self, window: Window, source: str, position: int, near: Near) -> None:
+        self.window, self.world, self.near = window, window.world, near
         self.source, self.position = source, position
 
-    def comes(self, cell: Rows, reader: Instance, witnesses: list[Instance], arrived: Arrived) -> Term:
-        """That some witness wrote the cell before the reader began, with a row that satisfies `arrived` at its source."""
+    def comes(self, cell: Rows, reader: Instance, arrived: Arrived) -> Term:
+        """That the witness had ended when the reader began, and brought a row that satisfies `arrived` at its source."""
         found = [self._no]
-        for witness, row, covers in self.writers_of(cell, witnesses):
-            if witness is not reader:
-                origin = self.origin(row, witness, [other for other in witnesses if other is not witness], arrived)
-                found.append(z3.And(witness.exists, witness.end <= reader.begin, covers, origin))
+        for witness, row, is_witness in self.witnesses(cell, reader):
+            if reads(witness.operation) and not isinstance(witness.operation, Launch):
+                found.append(z3.And(is_witness, witness.end <= reader.begin, self.origin(row, witness, arrived)))
         return z3.Or(found)
 
-    def writers_of(self, cell: Rows, witnesses: list[Instance]) -> Iterator[tuple[Instance, int, Term]]:
-        """The witnesses that move a row into a buffer's cell: which row of theirs it is, and that they do reach the cell.
+    def witnesses(self, cell: Rows, reader: Instance) -> Iterator[tuple[Instance, int, Term]]:
+        """Each operation that may be the witness, which row of it the cell would be, and that it is the witness."""
+        writers = list(self._writers(cell, reader))
+        for number, (witness, row, writes_it) in enumerate(writers):
+            last = [
+                z3.Not(z3.And(other_writes, self.window.before(witness, other)))
+                for other_number, (other, _, other_writes) in enumerate(writers)
+                if other_number != number
+            ]
+            yield witness, row, z3.And(writes_it, *last)
+
+    def _writers(self, cell: Rows, reader: Instance) -> Iterator[tuple[Instance, int, Term]]:
+        """What is issued before the reader and writes the cell, and which row of it the cell is.
 
         Which row of a kernel's it is can't be read off the cell: it is the row that is followed, or it counts for nothing.
         """
-        for witness in witnesses:
-            if not reads(witness.operation) or isinstance(witness.operation, Launch):
-                continue
-            for target in writes(witness.operation):
+        for writer in self.near(self.window, reader):
+            issued = z3.And(writer.exists, self.window.before(writer, reader))
+            for target in writes(writer.operation):
                 if target.buffer.name != cell.buffer.name:
                     continue
                 if isinstance(target, Paged):
                     row = self.position - target.first
                     reached = self.world.formula((row >= 0) & (row < target.count))
-                    yield witness, row, z3.And(reached, self.is_cell(target.at(row), cell))
+                    yield writer, row, z3.And(issued, reached, self.is_cell(target.at(row), cell))
                 else:
-                    yield witness, cell.start - target.start, self.window.overlap(target, cell)
+                    yield writer, cell.start - target.start, z3.And(issued, self.window.overlap(target, cell))
 
-    def origin(self, row: int, writer: Instance, witnesses: list[Instance], arrived: Arrived) -> Term:
+    def origin(self, row: int, writer: Instance, arrived: Arrived) -> Term:
         """That row number `row` of what a writer moves satisfies `arrived` at its source."""
         (source,) = reads(writer.operation)
         taken = self.row_of(source, row)
-        return arrived(taken) if taken.buffer.name == self.source else self.comes(taken, writer, witnesses, arrived)
+        return arrived(taken) if taken.buffer.name == self.source else self.comes(taken, writer, arrived)
 
     def row_of(self, access: Access, row: int) -> Rows:
         """One row of an access."""

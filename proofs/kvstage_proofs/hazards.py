@@ -84,4 +84,4 @@ def _clash(window: Window, first: Instance, second: Instance) -> Term | None:
     return z3.Or([window.meet(mine, other) for mine, other in pairs]) if pairs else None
 
 
-T1 = Theorem[SchemeFunction]("T1", "no hazard", CLAIM, queries, lambda function: search(function, hazard))
+T1 = Theorem[SchemeFunction]("T1", "no hazard", CLAIM, queries, lambda function, most: search(function, hazard, most))

@@ -10,12 +10,16 @@ from kvstage_model.symbolic import UnsupportedError
 from .obligation import Judgement, Obligation, Verdict
 from .query import Answer, Asked, Query, ask
 
+SMALLEST = 24
+"""How many small instances may disagree with a proof: it costs little, and an unsound proof would not survive it."""
+BROKEN = "the solver ruled everything out, and yet this instance breaks it: does a step depend on what ran before it?"
+
 BEFORE_THE_SEARCH = 2
 """How often an open query is asked again with more facts before small instances are searched."""
 
 
 def judge(obligation: Obligation) -> Judgement:
-    """The verdict on one obligation. Only `unsat`, under a premise that can hold, proves."""
+    """The verdict on one obligation. Only `unsat`, under a premise that can hold, proves, and no small instance may disagree."""
     begun = time.perf_counter()
     counterexample = None
     try:
@@ -24,7 +28,7 @@ def judge(obligation: Obligation) -> Judgement:
             if answer.open and counterexample is None:
                 asked[number] = _widened(query, answer, BEFORE_THE_SEARCH)
                 if asked[number][1].open:
-                    counterexample = obligation.search()
+                    counterexample = obligation.search(None)
         for number, (query, answer) in enumerate(asked):
             if answer.open and counterexample is None:
                 asked[number] = _widened(query, answer)
@@ -32,6 +36,9 @@ def judge(obligation: Obligation) -> Judgement:
         return Judgement(obligation.statement, Verdict.UNSUPPORTED, time.perf_counter() - begun, reason=str(reason))
     answers = tuple(answer for _, answer in asked)
     verdict, why = (Verdict.REFUTED, "") if counterexample is not None else verdict_of(answers)
+    if verdict is Verdict.PROVED:
+        counterexample = obligation.search(SMALLEST)
+        verdict, why = (Verdict.REFUTED, BROKEN) if counterexample is not None else (verdict, why)
     return Judgement(obligation.statement, verdict, time.perf_counter() - begun, answers, counterexample, why)
 
 
@@ -50,7 +57,8 @@ def verdict_of(asked: Sequence[Asked]) -> tuple[Verdict, str]:
         return Verdict.VACUOUS, "there is nothing to ask: no operation or pair of operations that the claim speaks of"
     unclear = [one for one in asked if one.can_hold is Answer.UNKNOWN]
     if unclear:
-        return Verdict.UNKNOWN, f"the solver could not say whether the assumptions of {unclear[0].name!r} can hold"
+        name = unclear[0].name
+        return Verdict.UNKNOWN, f"the solver could not say whether the assumptions of {name!r} can hold; nothing wrong in {LOOKED}"
     never = [one for one in asked if one.can_hold is Answer.UNSAT]
     needed = [one for one in never if one.must_hold] or (never if len(never) == len(asked) else [])
     if needed:
@@ -59,5 +67,5 @@ def verdict_of(asked: Sequence[Asked]) -> tuple[Verdict, str]:
     open_ = [one for one in met if one.open]
     if open_:
         name, answer = open_[0].name, open_[0].answer.value
-        return Verdict.UNKNOWN, f"{name!r} could not be ruled out ({answer}); no race in {LOOKED}"
+        return Verdict.UNKNOWN, f"{name!r} could not be ruled out ({answer}); nothing wrong in {LOOKED}"
     return Verdict.PROVED, ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from typing import TypeAlias
 
 import z3
@@ -54,10 +54,10 @@ def _queries(cut: Cut, no_block_twice: bool, clauses: Clauses) -> Iterator[Query
         yield Query(name, world.facts, z3.Or([premise for premise, _ in met]), doubt, world.hint, must_hold=True)
 
 
-def search(cut: Cut) -> Counterexample | None:
+def search(cut: Cut, most: int | None) -> Counterexample | None:
     """The first small transfer that the partition cuts against its contract."""
     parameters = tuple(replace(parameter, distinct=True) for parameter in declared(cut))
-    for arguments in small_values(parameters, MOST_ROWS):
+    for arguments in islice(small_values(parameters, MOST_ROWS), most):
         parts = cut(**arguments)
         every, rows = range(parts.number), range(parts.length)
         for i, j, row, other in product(every, every, rows, rows):

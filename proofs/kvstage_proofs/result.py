@@ -3,7 +3,8 @@
 The proof follows a row backwards. Whoever reads a cell of a staging buffer or of the result must have a *witness*: an
 operation that wrote this cell, had ended before, and itself took the row from the right place; and any other writer of
 the cell must have ended before the witness began, or begin after the reader has ended. Witnesses are looked for in the
-reader's own step, and in the step that the scheme names for a row of the result: names are hints, never trusted.
+reader's own step, in those that its waits aim at, and in the step that the scheme names for a row of the result: hints,
+never trusted.
 """
 
 from collections.abc import Iterator
@@ -83,26 +84,34 @@ class ResultModel:
     def _arrives(self, reach: int) -> Query:
         window = Window(self.model)
         reader = self._reader(window)
-        chain = Chain(window, self.source, self.position)
-        witnesses = self.witnesses(window, [reader], reach)
-        comes = chain.comes(self.promise.target, reader, witnesses, lambda cell: chain.is_cell(cell, self.promise.source))
+        chain = self.chain(window)
+        comes = chain.comes(self.promise.target, reader, lambda cell: chain.is_cell(cell, self.promise.source))
+        self.complete(window, self.call, window.instances, reach)
         wider = partial(self._arrives, reach + 1) if reach < REACH else None
         name = "row p of the result comes from its source"
         return Query(name, window.facts(), reader.exists, z3.Not(comes), self.world.hint, must_hold=True, wider=wider)
+
+    def chain(self, window: Window) -> Chain:
+        """The question where rows came from, in a window."""
+        return Chain(window, self.source, self.position, self._near)
+
+    def _near(self, window: Window, reader: Instance) -> list[Instance]:
+        """The reader's own step and those that its waits aim at; for the caller, the step that the scheme names."""
+        world, call, step = self.world, self.world.index(reader.call), self.world.index(reader.step)
+        if reader.site.phase == self.caller:
+            steps = [self.promise.step if reader.step.eq(world.term(self.position)) else self.promised(call, step).step]
+            return window.at(call, self.loop, steps)
+        return window.at(call, reader.site.phase, [step, *(step + distance for distance in self.model.aims_for(reader))])
+
+    def complete(self, window: Window, call: int, instances: list[Instance], reach: int) -> None:
+        """Put in what may order the instances: what their calls do once, and the steps near them."""
+        window.widen(list(instances), reach)
+        window.add_single_phases(self.call, call)
 
     def _reader(self, window: Window) -> Instance:
         """What the caller does with row p of the result."""
         caller = window.add("caller", self.call, self.caller, self.position)
         return next(i for i in caller if any(access.buffer.name == self.target for access in reads(i.operation)))
-
-    def witnesses(self, window: Window, readers: list[Instance], reach: int) -> list[Instance]:
-        """Where witnesses are looked for: the readers' own steps and what their waits aim at, or the step that is named."""
-        near = list(readers)
-        if readers[0].site.phase == self.caller:
-            near = window.add("by", self.call, self.loop, self.promise.step)
-        near += window.widen(near, max(reach, 1))
-        window.add_single_phases(self.call)
-        return near
 
     def stays(self) -> Iterator[Query]:
         """What a reader finds in a cell is what its witness wrote: no other writer comes between them."""
@@ -112,30 +121,30 @@ class ResultModel:
                 yield from between.queries()
 
     def untouched(self) -> Iterator[Query]:
-        """The scheme writes the pool only at the rows of the transfer (write), or not at all (read)."""
-        pool = self.source if self.direction is Direction.READ else self.target
+        """The scheme writes where the rows arrive only rows of the transfer, and nothing at all where they come from."""
         for number in range(len(self.model.phases)):
             window = Window(self.model)
-            writers = window.add("j", self.call, number, self.world.integer("j")) if number != self.caller else []
-            for writer in writers:
+            for writer in window.add("j", self.call, number, self.world.integer("j")) if number != self.caller else []:
                 for target in writes(writer.operation):
-                    if target.buffer.name == pool:
-                        yield self._framed(window, writer, target, writers)
+                    if target.buffer.name in (self.source, self.target):
+                        yield self._framed(window, writer, target)
 
-    def _framed(self, window: Window, writer: Instance, target: Access, writers: list[Instance]) -> Query:
-        chain = Chain(window, self.source, self.position)
+    def _framed(self, window: Window, writer: Instance, target: Access) -> Query:
+        chain = self.chain(window)
         cell, row, reached = chain.some_cell(target, "row")
 
-        def arrived(taken: Rows) -> Term:
-            promise = self.promised(self.call, taken.start)
-            position, length = self.world.term(taken.start), self.world.term(promise.length)
-            at_home = z3.And(chain.is_cell(taken, promise.source), chain.is_cell(cell, promise.target))
-            return z3.And(position >= 0, position < length, at_home)
+        def home(position: int, taken: Rows | None) -> Term:
+            promise = self.promised(self.call, position)
+            at, length = self.world.term(position), self.world.term(promise.length)
+            came = [] if taken is None else [chain.is_cell(taken, promise.source)]
+            return z3.And(at >= 0, at < length, chain.is_cell(cell, promise.target), *came)
 
         in_place = z3.BoolVal(False, self.world.context)
-        if self.direction is Direction.WRITE and reads(writer.operation):
-            witnesses = [*writers, *window.widen(writers, 1)]
-            in_place = chain.origin(row, writer, witnesses, arrived)
+        if target.buffer.name == self.target and self.direction is Direction.READ:
+            in_place = home(cell.start, None)
+        elif target.buffer.name == self.target and reads(writer.operation):
+            in_place = chain.origin(row, writer, lambda taken: home(taken.start, taken))
+        self.complete(window, self.call, window.instances, 0)
         name = f"{self.word(writer)}[j] writes only rows of the transfer, each at its address"
         return Query(name, window.facts(), z3.And(writer.exists, reached), z3.Not(in_place), self.world.hint)
 
@@ -150,40 +159,35 @@ class _Between:
     def __init__(self, result: ResultModel, reader_phase: int, writer_phase: int, order: str) -> None:
         self.result, self.world, self.order = result, result.world, order
         self.reader_phase, self.writer_phase = reader_phase, writer_phase
-        self._opened: dict[int, tuple[Window, list[Instance], list[Instance], list[Instance]]] = {}
+        self.call = result.call if order == "same" else self.world.integer("other call")
+        self._opened: dict[int, tuple[Window, list[Instance], list[Instance]]] = {}
 
     def queries(self) -> Iterator[Query]:
-        _, readers, writers, _ = self._open(0)
+        """One query for each reader's access and each writer of the same buffer."""
+        window = Window(self.result.model)
+        readers, writers = self._two_steps(window)
         for r, w in product(range(len(readers)), range(len(writers))):
             for k, access in enumerate(reads(readers[r].operation)):
                 if any(target.buffer.name == access.buffer.name for target in writes(writers[w].operation)):
                     yield self._query(r, k, w, 0)
 
-    def _open(self, reach: int) -> tuple[Window, list[Instance], list[Instance], list[Instance]]:
-        """The window, its readers, its writers, and where their witnesses are looked for."""
+    def _two_steps(self, window: Window) -> tuple[list[Instance], list[Instance]]:
+        step = self.result.position if self.reader_phase == self.result.caller else self.world.integer("i")
+        readers = window.add("i", self.result.call, self.reader_phase, step)
+        return readers, window.add("j", self.call, self.writer_phase, self.world.integer("j"))
+
+    def _open(self, reach: int) -> tuple[Window, list[Instance], list[Instance]]:
         if reach not in self._opened:
-            self._opened[reach] = self._window(reach)
+            window = Window(self.result.model)
+            readers, writers = self._two_steps(window)
+            self.result.complete(window, self.call, [*readers, *writers], reach)
+            self._opened[reach] = window, readers, writers
         return self._opened[reach]
 
-    def _window(self, reach: int) -> tuple[Window, list[Instance], list[Instance], list[Instance]]:
-        window, result = Window(self.result.model), self.result
-        other_call = result.call if self.order == "same" else self.world.integer("other call")
-        step = result.position if self.reader_phase == result.caller else self.world.integer("i")
-        readers = window.add("i", result.call, self.reader_phase, step)
-        if not any(reads(reader.operation) for reader in readers):
-            return window, [], [], []
-        writers = window.add("j", other_call, self.writer_phase, self.world.integer("j"))
-        witnesses = result.witnesses(window, readers, reach)
-        if reach:
-            window.widen(writers, reach)
-        window.add_single_phases(other_call)
-        return window, readers, writers, witnesses
-
     def _query(self, r: int, k: int, w: int, reach: int) -> Query:
-        window, readers, writers, witnesses = self._open(reach)
+        window, readers, writers = self._open(reach)
         reader, writer = readers[r], writers[w]
-        access = reads(reader.operation)[k]
-        chain = Chain(window, self.result.source, self.result.position)
+        access, chain = reads(reader.operation)[k], self.result.chain(window)
         cell, _, reached = chain.some_cell(access, "x")
         touched = [chain.touches(target, cell) for target in writes(writer.operation) if target.buffer.name == cell.buffer.name]
         calls = {"same": writer.call == reader.call, "earlier": writer.call < reader.call, "later": reader.call < writer.call}
@@ -191,20 +195,17 @@ class _Between:
         if cell.buffer.name == self.result.source:
             apart = writer.end <= reader.begin if self.order == "earlier" else reader.end <= writer.begin
         else:
-            apart = self._witnessed(window, chain, cell, reader, writer, witnesses)
+            apart = self._witnessed(window, chain, cell, reader, writer)
         name = f"{self.result.word(reader)}[i] reads {cell.buffer.name}, {self.result.word(writer)}[j] of the {self.order} call"
         wider = partial(self._query, r, k, w, reach + 1) if reach < REACH else None
         return Query(f"{name} does not come between", window.facts(), met, z3.Not(apart), self.world.hint, wider=wider)
 
-    def _witnessed(
-        self, window: Window, chain: Chain, cell: Rows, reader: Instance, writer: Instance, witnesses: list[Instance]
-    ) -> Term:
-        """That the reader has a witness for the cell with which the writer does not interfere."""
+    def _witnessed(self, window: Window, chain: Chain, cell: Rows, reader: Instance, writer: Instance) -> Term:
+        """That the reader has its witness for the cell, with which the writer does not interfere."""
         cases = [z3.BoolVal(False, self.world.context)]
-        for witness, _, covers in chain.writers_of(cell, witnesses):
-            if witness is not reader:
-                clear = z3.Or(window.same(witness, writer), writer.end <= witness.begin, reader.end <= writer.begin)
-                cases.append(z3.And(witness.exists, covers, witness.end <= reader.begin, clear))
+        for witness, _, is_witness in chain.witnesses(cell, reader):
+            clear = z3.Or(window.same(witness, writer), writer.end <= witness.begin, reader.end <= writer.begin)
+            cases.append(z3.And(is_witness, witness.end <= reader.begin, clear))
         return z3.Or(cases)
 
 
@@ -216,4 +217,4 @@ def queries(function: SchemeFunction) -> Iterator[Query]:
     yield from result.untouched()
 
 
-T3 = Theorem[SchemeFunction]("T3", "the result", CLAIM, queries, lambda function: search(function, wrong_rows))
+T3 = Theorem[SchemeFunction]("T3", "the result", CLAIM, queries, lambda function, most: search(function, wrong_rows, most))

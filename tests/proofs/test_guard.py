@@ -1,0 +1,134 @@
+"""Everything a user's code can do wrong is told as his mistake, with its line."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kvstage_model.model import SchemeModel
+from kvstage_model.operations import Buffer, Copy, Memory, SyncStream
+from kvstage_model.parameters import Declared, declared
+from kvstage_model.runs import PagedRows, Runs, by_row
+from kvstage_model.scheme import Scheme
+from kvstage_model.schemes import staged_read
+from kvstage_model.symbolic import UnsupportedError
+from kvstage_proofs.guard import Guard, SchemeError
+
+STAGE = Buffer("stage", Memory.PINNED, 2, 1)
+ROW = STAGE.at(0, 0, 1)
+GUARD = Guard("mine.py", __file__, "loop")
+ONE_ROW = by_row(PagedRows(lambda _: 0, 1, 1, 0, 1))
+
+
+def guarded(function: Callable[[Runs], Any]) -> Declared:
+    return GUARD.scheme_function(function, declared(staged_read))
+
+
+def looping(step: Callable[[int], Any], **fields: Any) -> Declared:
+    return guarded(lambda runs: Scheme(**{"name": "loop", "buffers": (STAGE,), "steps": runs.number, "step": step, **fields}))
+
+
+def yielding(*yielded: Any) -> Declared:
+    return looping(lambda i: iter(yielded))
+
+
+def line_of(function: Callable[..., object], below: int) -> int:
+    return function.__code__.co_firstlineno + below
+
+
+def gone(runs: Runs) -> Scheme:
+    raise KeyError("gone")
+
+
+def counting(runs: Runs) -> Scheme:
+    return Scheme("loop", (), len(range(runs.number)), lambda i: ())
+
+
+def test_without_the_guard_it_is_anybodys_exception_with_it_the_users() -> None:
+    with pytest.raises(KeyError):
+        SchemeModel(Declared(gone, declared(staged_read)))
+    with pytest.raises(SchemeError, match=rf"^mine.py:{line_of(gone, 1)}: loop raises KeyError: 'gone'$"):
+        SchemeModel(guarded(gone))
+
+
+def test_what_is_unsupported_stays_so_and_gains_its_line() -> None:
+    with pytest.raises(UnsupportedError, match=r"^a symbolic index is used as a concrete number"):
+        SchemeModel(Declared(counting, declared(staged_read)))
+    with pytest.raises(UnsupportedError, match=rf"^mine.py:{line_of(counting, 1)}: a symbolic index is used as a concrete number"):
+        SchemeModel(guarded(counting))
+
+
+def test_the_line_is_the_deepest_one_in_the_users_file() -> None:
+    def step(i: int) -> Iterator[Copy]:
+        yield Copy("copy", ROW, ROW)
+        Buffer("too", Memory.PINNED)
+
+    with pytest.raises(SchemeError, match=rf"^mine.py:{line_of(step, 2)}: a step of loop raises TypeError: .*missing"):
+        looping(step)(runs=ONE_ROW).step(0)
+
+
+def test_the_line_of_a_yield_that_gives_no_operation() -> None:
+    def step(i: int) -> Iterator[object]:
+        yield SyncStream("copy")
+        yield "wait"
+
+    with pytest.raises(SchemeError, match=rf"^mine.py:{line_of(step, 2)}: loop yields 'wait', which is no operation$"):
+        looping(step)(runs=ONE_ROW).step(0)
+
+
+def test_a_right_scheme_passes_unchanged() -> None:
+    plain, passed = staged_read(ONE_ROW), guarded(staged_read)(runs=ONE_ROW)
+    assert [type(operation) for operation in passed.step(0)] == [type(operation) for operation in plain.step(0)]
+    assert (passed.steps, passed.buffers[1].rows, len(passed.phases)) == (plain.steps, plain.buffers[1].rows, len(plain.phases))
+    assert SchemeModel(guarded(staged_read)).names == ("loop", "caller")
+
+
+@pytest.mark.parametrize(
+    ("yielded", "message"),
+    [
+        (SyncStream, "yields a type, which is no operation"),
+        (None, "yields None, which is no operation"),
+        (SyncStream(3), "has a SyncStream whose stream is 3, not a str"),
+        (Copy("copy", ROW, STAGE), "has a Copy whose target is a Buffer, not a Rows"),
+        (Copy("copy", ROW, STAGE.at(1.5, 0, 1)), "has a Copy whose target's slot is 1.5, not an int"),
+        (Copy("copy", ROW, STAGE.at(True, 0, 1)), "has a Copy whose target's slot is True, not an int"),
+        (Copy("copy", ROW, Buffer("new", Memory.PINNED, 1, 1).at(0, 0, 1)), "uses buffer 'new', which its Scheme does not list"),
+    ],
+)
+def test_what_is_no_operation(yielded: Any, message: str) -> None:
+    with pytest.raises(SchemeError, match=message):
+        yielding(SyncStream("copy"), yielded)(runs=ONE_ROW).step(0)
+    assert len(tuple(yielding(SyncStream("copy"))(runs=ONE_ROW).step(0))) == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda runs: None, "returns None, not a Scheme"),
+        (lambda runs: runs.number, "returns 1, not a Scheme"),
+        (lambda runs: Scheme("loop", (), 1, None), "whose step is None, not a function"),
+        (lambda runs: Scheme("loop", [STAGE], 1, lambda i: ()), "whose buffers are a list, not a tuple"),
+        (lambda runs: Scheme("loop", (ROW,), 1, lambda i: ()), "lists a Rows among its buffers"),
+        (lambda runs: Scheme("loop", (), 1.0, lambda i: ()), "has a Scheme whose steps is 1.0, not an int"),
+        (lambda runs: Scheme("loop", (), 1, lambda i: (), epilogue=("wait",)), "yields 'wait', which is no operation"),
+        (
+            lambda runs: Scheme("loop", (), 1, lambda i: (), epilogue=(1 // n for n in (0,))),
+            "the epilogue of loop raises ZeroDivision",
+        ),
+        (lambda runs: Scheme("loop", (), 1, lambda i: (), result=STAGE), "whose result is a Buffer, not a Result"),
+    ],
+)
+def test_what_is_no_scheme(function: Callable[[Runs], Any], message: str) -> None:
+    with pytest.raises(SchemeError, match=message):
+        guarded(function)(runs=ONE_ROW)
+
+
+def test_a_step_that_forgot_to_yield() -> None:
+    with pytest.raises(SchemeError, match=r"a step gives None\. Is a yield missing\?"):
+        looping(lambda i: None)(runs=ONE_ROW).step(0)
+
+
+def test_an_epilogue_given_as_a_generator_is_there_in_every_call_of_phases() -> None:
+    scheme = looping(lambda i: (), epilogue=(each for each in (SyncStream("copy"),)))(runs=ONE_ROW)
+    for _ in range(2):
+        assert [type(operation) for operation in scheme.phases[1].step(0)] == [SyncStream]

@@ -1,0 +1,140 @@
+"""PROVED against reality: what the prover says of random loops, against every small instance of them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+import z3
+
+from kvstage_model import axioms
+from kvstage_model import window as window_module
+from kvstage_model.axioms import Edge, Moment
+from kvstage_model.model import Instance
+from kvstage_model.operations import Operation, Rows, writes
+from kvstage_model.parameters import SchemeFunction
+from kvstage_model.races import Race, races
+from kvstage_model.search import wrong_rows
+from kvstage_model.trace import unroll
+from kvstage_proofs import hazards, result
+from kvstage_proofs.judge import verdict_of
+from kvstage_proofs.obligation import Verdict
+from kvstage_proofs.query import Query, ask
+from tests.proofs.bodies import body, function, reader
+
+MOST_STEPS = 6
+"""More than the search of the prover itself tries."""
+PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED = Verdict
+
+
+def claimed(queries: Iterator[Query]) -> Verdict:
+    """What the solver alone makes of a theorem."""
+    return verdict_of(tuple(ask(query) for query in queries))[0]
+
+
+def race(scheme: SchemeFunction) -> Race | None:
+    """The first race in an instance of up to MOST_STEPS steps, called once or twice."""
+    instances = ([scheme(n=n)] * calls for calls in (1, 2) for n in range(1, MOST_STEPS + 1))
+    return next((found for calls in instances for found in races(unroll(calls))), None)
+
+
+def hunt(seeds: range) -> Counter[Verdict]:
+    """Verdicts on T1 of random bodies; PROVED and racy fails the test, and so does REFUTED with no race."""
+    seen: Counter[Verdict] = Counter()
+    for seed in seeds:
+        tried = body(Random(seed))
+        verdict, racy = claimed(hazards.queries(function(tried))), race(function(tried))
+        assert not (verdict is PROVED and racy), f"seed {seed}: PROVED, and yet it races: {tried}"
+        if verdict is UNKNOWN:
+            verdict = REFUTED if racy else UNKNOWN
+        seen[verdict] += 1
+        if verdict is UNKNOWN:
+            print(f"UNKNOWN: seed {seed}: {tried}")
+    return seen
+
+
+def test_no_random_loop_that_is_proved_free_of_hazards_races() -> None:
+    seen = hunt(range(60))
+    assert seen[PROVED] >= 10
+    assert seen[REFUTED] >= 10
+    assert seen[UNKNOWN] <= 6, "the window proves less than it did"
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("part", range(8))
+def test_no_random_loop_of_many_that_is_proved_free_of_hazards_races(part: int) -> None:
+    seen = hunt(range(1000 + 100 * part, 1100 + 100 * part))
+    assert seen[PROVED] >= 15
+    assert seen[REFUTED] >= 15
+
+
+def delivers(scheme: SchemeFunction) -> bool:
+    """Whether the right rows come of every instance of up to 4 steps, called once or twice."""
+    return all(wrong_rows((scheme(n=n),) * calls, "") is None for calls in (1, 2) for n in range(1, 5))
+
+
+def results(seeds: range) -> Counter[Verdict]:
+    """Verdicts on T3 of random bodies with a caller; PROVED and yet wrong rows fails the test."""
+    seen: Counter[Verdict] = Counter()
+    for seed in seeds:
+        tried = reader(Random(seed))
+        verdict, right = claimed(result.queries(function(tried))), delivers(function(tried))
+        assert not (verdict is PROVED and not right), f"seed {seed}: PROVED, and yet rows are wrong: {tried}"
+        if verdict is UNKNOWN:
+            verdict = UNKNOWN if right else REFUTED
+        seen[verdict] += 1
+        if verdict is UNKNOWN:
+            print(f"UNKNOWN: seed {seed}: {tried}")
+    return seen
+
+
+def test_no_random_read_that_is_proved_delivers_wrong_rows() -> None:
+    seen = results(range(40))
+    assert seen[PROVED] >= 10
+    assert seen[REFUTED] >= 10
+    assert seen[UNKNOWN] <= 3, "the chain of witnesses proves less than it did"
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("part", range(8))
+def test_no_random_read_of_many_that_is_proved_delivers_wrong_rows(part: int) -> None:
+    seen = results(range(1000 + 50 * part, 1050 + 50 * part))
+    assert seen[PROVED] >= 10
+    assert seen[REFUTED] >= 10
+
+
+def ends_at_issue(first: Operation, second: Operation) -> Iterator[Edge]:
+    """A wrong axiom: a copy has ended when the host goes on."""
+    yield from axioms.edges(first, second)
+    yield Edge("wrong", Moment.END, Moment.ISSUE)
+
+
+def test_a_prover_with_a_wrong_axiom_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_module, "edges", ends_at_issue)
+    with pytest.raises(AssertionError, match="PROVED, and yet it races"):
+        hunt(range(20))
+
+
+def any_witness(chain: result.Chain, cell: Rows, reader: Instance, witnesses: list[Instance]) -> Iterator[tuple[Instance, Any]]:
+    """Every writer of the cell as its witness, so that each query may choose another one."""
+    for witness in witnesses:
+        for target in writes(witness.operation):
+            if witness is not reader and target.buffer.name == cell.buffer.name:
+                yield witness, z3.And(witness.exists, chain.covers(target, cell))
+
+
+def test_a_prover_that_takes_another_witness_for_each_query_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result.Chain, "last", any_witness)
+    monkeypatch.setattr(result.Chain, "origin", bounded(result.Chain.origin))
+    with pytest.raises(AssertionError, match="PROVED, and yet rows are wrong"):
+        results(range(40))
+
+
+def bounded(origin: Callable[..., Any]) -> Callable[..., Any]:
+    """`origin` looks no further along a chain than through operations that it has not seen."""
+
+    def shorter(chain: result.Chain, cell: Rows, writer: Instance, witnesses: list[Instance], arrived: result.Arrived) -> Any:
+        return origin(chain, cell, writer, [witness for witness in witnesses if witness is not writer], arrived)
+
+    return shorter
