@@ -8,9 +8,10 @@ by name, with the functions at the end of this file.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 
+@runtime_checkable
 class Addressed(Protocol):
     """What knows where the rows of a transfer lie."""
 
