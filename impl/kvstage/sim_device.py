@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from kvstage_model.machine import Machine
 from kvstage_model.operations import Memory
 from kvstage_model.schedules import Schedule
-from kvstage_model.simulator import Machine
 
 from .errors import ClosedError, DeviceError
 

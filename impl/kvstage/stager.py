@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.autograd.graph import increment_version
 
+from kvstage_model.library import LIBRARY, Pair
 from kvstage_model.runs import PagedRows
-from kvstage_model.schemes import LIBRARY, Pair
 
 from .device import Device
 from .errors import AliasError, ClosedError, DeviceError, LayoutError, UnknownSchemeError
@@ -23,7 +23,7 @@ from .transfer import Stats, Transfer
 class Stager:
     """Reads rows of a sequence out of a pool, and writes them into it, on one device.
 
-    `scheme` is "per_row" or "per_block" (raises UnknownSchemeError for others), or a `kvstage_model.schemes.Pair` of
+    `scheme` is "per_row" or "per_block" (raises UnknownSchemeError for others), or a `kvstage_model.library.Pair` of
     your own: prove that first. A stager keeps its staging memory from call to call. Several threads may use it: their
     calls go one by one. Nobody else may write the rows of a call, nor read those it writes, before it returns.
     """

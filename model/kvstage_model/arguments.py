@@ -1,17 +1,20 @@
 """Symbolic arguments for a scheme function: every transfer, every partition, every number at once.
 
 What is assumed of them is exactly what the concrete ones are checked for: `PagedRows`' requirements, and the contract
-of `Runs`. The pool is one and the same in all calls; the transfer differs from call to call.
+of a partition. The pool is one and the same in all calls; the transfer differs from call to call.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import fields
+from itertools import permutations
+from typing import Any, Generic, TypeVar
 
+from .contract import Clause, of_part, of_part_and_row, of_row, of_two_parts, of_two_rows, of_two_runs
 from .parameters import Parameter
-from .runs import PagedRows, Run, Runs, contract, distinct_runs
+from .runs import PagedRows, Piece, Pieces, Run, Runs
 from .world import World
 
-Applied = Callable[..., int]
+Cut = TypeVar("Cut", bound=Pieces[Piece])
 
 
 def symbolic_arguments(world: World, parameters: tuple[Parameter, ...], call: int) -> dict[str, Any]:
@@ -22,16 +25,19 @@ def symbolic_arguments(world: World, parameters: tuple[Parameter, ...], call: in
 def _argument(world: World, parameter: Parameter, call: int) -> Any:
     if parameter.kind is PagedRows:
         return any_rows(world, parameter.name, call, parameter.distinct)
+    if parameter.kind is Pieces:
+        return AnyPartition(world, parameter.name, call, Pieces, Piece, parameter.distinct).parts
     if parameter.kind is Runs:
-        return any_runs(world, parameter.name, call, parameter.distinct)
+        return AnyPartition(world, parameter.name, call, Runs, Run, parameter.distinct).parts
     number = world.integer(f"parameter {parameter.name}")  # never the name of a step or a call, which are other numbers
-    world.assume(number >= parameter.least)
+    world.at_least(number, parameter.least)
     return number
 
 
 def _pool(world: World, name: str) -> tuple[int, int]:
     num_blocks, block_size = world.integer(f"{name}.num_blocks"), world.integer(f"{name}.block_size")
-    world.assume(num_blocks >= 0, block_size >= 1)
+    world.assume(num_blocks >= 0)
+    world.at_least(block_size, 1)
     return num_blocks, block_size
 
 
@@ -45,6 +51,8 @@ def any_rows(world: World, name: str, call: int, distinct: bool) -> PagedRows:
 
     def table(k: int) -> int:
         block = blocks(call, k)
+        if _seen(world, k, seen):
+            return block
         touched = rows.touches(k)
         world.assume_implied(touched, (block >= 0) & (block < num_blocks))
         for other in seen if distinct else ():
@@ -56,56 +64,76 @@ def any_rows(world: World, name: str, call: int, distinct: bool) -> PagedRows:
     return rows
 
 
-def any_runs(world: World, name: str, call: int, distinct: bool) -> Runs:
-    """Any partition of any transfer: unknown functions, of which the contract is assumed wherever they are asked."""
-    num_blocks, block_size = _pool(world, name)
-    part = {
-        field: world.function(f"{name}.{field}", 2) for field in ("slot", "start", "count", "position", "holder", "block", "row")
-    }
-    number, length = (world.function(f"{name}.{field}", 1)(call) for field in ("number", "length"))
-    longest = world.integer(f"{name}.longest")
-    steps: list[int] = [world.index(world.term(0))]
-    positions: list[int] = [world.index(world.term(0))]
+class AnyPartition(Generic[Cut]):
+    """Any partition of any transfer: unknown functions, of which the contract is assumed wherever they are asked.
 
-    def run(i: int) -> Run:
-        return Run(*(part[field](call, i) for field in ("slot", "start", "count", "position")))
+    Whenever it is asked for a part or a row that it was not asked for before, the clauses are assumed of that one, and
+    of every pair with those it was asked for.
+    """
 
-    def address(position: int) -> tuple[int, int]:
-        return part["block"](call, position), part["row"](call, position)
+    def __init__(self, world: World, name: str, call: int, make: type[Cut], part: type[Piece], distinct: bool) -> None:
+        self._world, self._distinct = world, distinct
+        num_blocks, block_size = _pool(world, name)
+        of_part = [world.function(f"{name}.{field.name}", 2) for field in fields(part)]
+        holder, block, row = (world.function(f"{name}.{field}", 2) for field in ("holder", "block", "row"))
+        number, length = (world.function(f"{name}.{field}", 1)(call) for field in ("number", "length"))
+        pool = (length, num_blocks, block_size)
+        longest = world.integer(f"{name}.longest")
 
-    bare = Runs(number, run, longest, lambda p: part["holder"](call, p), length, num_blocks, block_size, address)
+        def bare_part(i: int) -> Piece:
+            return part(*(of(call, i) for of in of_part))
 
-    def agree(i: int, j: int, position: int) -> None:
-        clauses = [*contract(bare, i, j, position), *([distinct_runs(bare, i, j)] if distinct else [])]
-        for clause in clauses:
-            world.assume_implied(clause.premise, clause.conclusion)
+        def bare_address(position: int) -> tuple[int, int]:
+            return block(call, position), row(call, position)
 
-    def asked_run(i: int) -> Run:
-        if not _seen(world, i, steps):
-            steps.append(i)
-            for j in steps:
-                for position in positions:
-                    agree(i, j, position)
-                    agree(j, i, position)
-        return run(i)
+        def bare_holder(position: int) -> int:
+            return holder(call, position)
 
-    def asked_position(position: int) -> None:
-        if _seen(world, position, positions):
+        def asked_part(i: int) -> Piece:
+            self._ask_part(i)
+            return bare_part(i)
+
+        def asked_holder(position: int) -> int:
+            self._ask_row(position)
+            return bare_holder(position)
+
+        def asked_address(position: int) -> tuple[int, int]:
+            self._ask_row(position)
+            return bare_address(position)
+
+        build: Any = make
+        self._bare: Cut = build(number, bare_part, longest, bare_holder, *pool, bare_address)
+        self.parts: Cut = build(number, asked_part, longest, asked_holder, *pool, asked_address)
+        self._parts: list[int] = []
+        self._rows: list[int] = []
+
+    def _ask_part(self, i: int) -> None:
+        if _seen(self._world, i, self._parts):
             return
-        positions.append(position)
-        asked_run(bare.holder(position))
-        for i in steps:
-            agree(i, i, position)
+        self._assume(of_part(self._bare, i))
+        for other in self._parts:
+            for a, b in permutations((i, other)):
+                self._assume(of_two_parts(self._bare, a, b))
+            if self._distinct and isinstance(self._bare, Runs):
+                self._assume(of_two_runs(self._bare, i, other))
+        for row in self._rows:
+            self._assume(of_part_and_row(self._bare, i, row))
+        self._parts.append(i)
 
-    def asked_holder(position: int) -> int:
-        asked_position(position)
-        return bare.holder(position)
+    def _ask_row(self, position: int) -> None:
+        if _seen(self._world, position, self._rows):
+            return
+        self._assume(of_row(self._bare, position))
+        for other in self._rows if self._distinct else ():
+            self._assume(of_two_rows(self._bare, position, other))
+        for part in self._parts:
+            self._assume(of_part_and_row(self._bare, part, position))
+        self._rows.append(position)
+        self._ask_part(self._bare.holder(position))
 
-    def asked_address(position: int) -> tuple[int, int]:
-        asked_position(position)
-        return address(position)
-
-    return Runs(number, asked_run, longest, asked_holder, length, num_blocks, block_size, asked_address)
+    def _assume(self, clauses: Iterator[Clause]) -> None:
+        for clause in clauses:
+            self._world.assume_implied(clause.premise, clause.conclusion)
 
 
 def _seen(world: World, value: int, values: list[int]) -> bool:

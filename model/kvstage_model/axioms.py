@@ -6,13 +6,15 @@ finder with ints. Only the order of moments counts: no axiom speaks of a duratio
 
 Sources: A1 is the host language's own order. A2, A3: CUDA Programming Guide, "Asynchronous Concurrent Execution",
 streams; OpenCL 3.0, 5.11, in-order command queues. A4: CUDA Runtime API, cudaStreamSynchronize; OpenCL clFinish.
+A5: cudaEventRecord, cudaEventSynchronize: an event captures the stream's work at the call of the last record, and one that
+was never recorded does not block. A6: cudaStreamWaitEvent: captures at the call and holds back that stream only.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from .operations import OnStream, Operation, SyncStream, reads, writes
+from .operations import Event, OnStream, Operation, RecordEvent, SyncEvent, SyncStream, WaitEvent, reads, writes
 
 
 class Moment(Enum):
@@ -25,12 +27,17 @@ class Moment(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """`earlier` of the first operation comes no later than `later` of the second one, where `when` holds."""
+    """`earlier` of the first operation comes no later than `later` of the second one, where `when` holds.
+
+    With `last_record`, only where the first one is the last record of its event before the second one, or where all
+    records of that event are on one stream: then an earlier record has ended before the last one has (A3).
+    """
 
     axiom: str
     earlier: Moment
     later: Moment
     when: bool = True
+    last_record: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,8 +63,18 @@ def own(operation: Operation) -> Iterator[Own]:
 def edges(first: Operation, second: Operation) -> Iterator[Edge]:
     """What follows where the host issues `first` before `second`."""
     yield Edge("A1", Moment.ISSUE if isinstance(first, OnStream) else Moment.END, Moment.ISSUE)
-    if isinstance(first, OnStream):
-        if isinstance(second, OnStream):
-            yield Edge("A3", Moment.END, Moment.BEGIN, first.stream == second.stream)
-        if isinstance(second, SyncStream):
-            yield Edge("A4", Moment.END, Moment.END, first.stream == second.stream)
+    if not isinstance(first, OnStream):
+        return
+    if isinstance(second, OnStream):
+        yield Edge("A3", Moment.END, Moment.BEGIN, first.stream == second.stream)
+    if isinstance(second, SyncStream):
+        yield Edge("A4", Moment.END, Moment.END, first.stream == second.stream)
+    if isinstance(first, RecordEvent) and isinstance(second, SyncEvent):
+        yield Edge("A5", Moment.END, Moment.END, same_event(first.event, second.event), last_record=True)
+    if isinstance(first, RecordEvent) and isinstance(second, WaitEvent):
+        yield Edge("A6", Moment.END, Moment.END, same_event(first.event, second.event), last_record=True)
+
+
+def same_event(first: Event, second: Event) -> bool:
+    """Whether two names are names of one event."""
+    return (first.name == second.name) & (first.index == second.index) & (first.call == second.call)

@@ -1,23 +1,44 @@
 """What every operation must keep to by itself: its rows lie inside their buffers, and it does not overlap itself."""
 
 from collections.abc import Iterator
+from itertools import product
 
-from .operations import Operation, Rows, disjoint, reads, writes
-
-
-def bounds(operation: Operation) -> Iterator[tuple[str, bool]]:
-    """Each demand on one operation, in words, and whether it is met. Read with ints and with symbols."""
-    for rows in (*reads(operation), *writes(operation)):
-        yield from _inside(rows)
-    for source in reads(operation):
-        for target in writes(operation):
-            yield "source and target have as many rows", source.count == target.count
-            if source.buffer.name == target.buffer.name:
-                yield "source and target are disjoint", disjoint(source, target)
+from .contract import Clause
+from .operations import Access, Launch, Operation, Paged, Rows, disjoint, reads, writes
 
 
-def _inside(rows: Rows) -> Iterator[tuple[str, bool]]:
-    name, last = rows.buffer.name, rows.start + rows.count
-    yield f"the slot of {name} exists", (rows.slot >= 0) & (rows.slot < rows.buffer.slots)
-    yield f"the count of rows of {name} is not negative", rows.count >= 0
-    yield f"the rows of {name} lie inside its slot", (rows.start >= 0) & (last <= rows.buffer.rows)
+def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:
+    """Each demand on one operation, read with ints and with symbols: for any two rows of what a kernel reaches.
+
+    `row` and `other` count the rows of a `Paged` access from 0; other accesses don't look at them.
+    """
+    for access in (*reads(operation), *writes(operation)):
+        yield from _inside(access, row)
+    for source, target in product(reads(operation), writes(operation)):
+        if not isinstance(operation, Launch):
+            yield Clause("source and target have as many rows", True, source.count == target.count)
+        if source.buffer.name == target.buffer.name and isinstance(source, Rows) and isinstance(target, Rows):
+            yield Clause("source and target are disjoint", True, disjoint(source, target))
+    for target in writes(operation):
+        if isinstance(target, Paged):
+            two = (row >= 0) & (row < other) & (other < target.count)
+            yield Clause(f"no row of {target.buffer.name} is written twice", two, disjoint(target.at(row), target.at(other)))
+
+
+def _inside(access: Access, row: int) -> Iterator[Clause]:
+    name = access.buffer.name
+    yield Clause(f"the count of rows of {name} is not negative", True, access.count >= 0)
+    rows, reached = (access, True) if isinstance(access, Rows) else (access.at(row), (row >= 0) & (row < access.count))
+    last = rows.start + rows.count
+    yield Clause(f"the slot of {name} exists", reached, (rows.slot >= 0) & (rows.slot < rows.buffer.slots))
+    yield Clause(f"the rows of {name} lie inside its slot", reached, (rows.start >= 0) & (last <= rows.buffer.rows))
+
+
+def broken_bound(operation: Operation) -> str | None:
+    """The first demand that a concrete operation does not meet, in words; None where it meets all."""
+    most = max((access.count for access in (*reads(operation), *writes(operation)) if isinstance(access, Paged)), default=1)
+    for row, other in product(range(max(1, most)), repeat=2):
+        for clause in bounds(operation, row, other):
+            if clause.premise and not clause.conclusion:
+                return clause.name
+    return None

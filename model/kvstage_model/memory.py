@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .operations import Buffer, Copy, HostCopy, Rows, reads, writes
+from .bounds import broken_bound
+from .operations import Access, Buffer, parts
 from .scheme import Direction, Scheme
 from .trace import Issued, describe, span
 
@@ -31,9 +32,9 @@ Content: TypeAlias = tuple[Token | None, Token | None]
 """The two halves of a cell; None where nothing was ever written."""
 
 
-def cells(rows: Rows) -> tuple[Cell, ...]:
-    """The cells of a run of rows, in order."""
-    return tuple((rows.buffer.name, rows.slot, row) for row in range(rows.start, rows.start + rows.count))
+def cells(access: Access) -> tuple[Cell, ...]:
+    """The cells that an access reaches, in the order of its rows."""
+    return tuple((rows.buffer.name, rows.slot, row) for rows in parts(access) for row in range(rows.start, rows.start + rows.count))
 
 
 def every_cell(buffer: Buffer) -> tuple[Cell, ...]:
@@ -47,14 +48,9 @@ class BoundsError(ValueError):
 
 def check(issued: Issued) -> None:
     """Raises BoundsError where an operation leaves its buffers, or its two sides differ in length."""
-    operation = issued.operation
-    for rows in (*reads(operation), *writes(operation)):
-        buffer = rows.buffer
-        if not (0 <= rows.slot < buffer.slots and 0 <= rows.start <= rows.start + rows.count <= buffer.rows):
-            shape = f"{buffer.slots} slots of {buffer.rows} rows"
-            raise BoundsError(f"{describe(issued)}: {span(rows)} is not inside {buffer.name}, which has {shape}")
-    if isinstance(operation, Copy | HostCopy) and operation.source.count != operation.target.count:
-        raise BoundsError(f"{describe(issued)}: {operation.source.count} rows can't be moved to {operation.target.count} rows")
+    broken = broken_bound(issued.operation)
+    if broken is not None:
+        raise BoundsError(f"{describe(issued)}: not so: {broken}")
 
 
 class Cells:
@@ -73,16 +69,16 @@ class Cells:
         first, second = self._at(cell)
         return first, second
 
-    def move(self, source: Rows, target: Rows, half: int) -> None:
+    def move(self, source: Access, target: Access, half: int) -> None:
         """Moves one half of each cell."""
         moved = [self._at(cell)[half] for cell in cells(source)]
         for cell, token in zip(cells(target), moved, strict=True):
             self._at(cell)[half] = token
 
-    def stamp(self, target: Rows, writer: int) -> None:
-        """Puts bytes that were never anywhere before into each cell."""
+    def stamp(self, target: Access, writer: int, half: int) -> None:
+        """Puts bytes that were never anywhere before into one half of each cell."""
         for cell in cells(target):
-            self._halves[cell] = [Token(cell, writer)] * 2
+            self._at(cell)[half] = Token(cell, writer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +99,10 @@ class Wrong:
 
 
 class Judge:
-    """Compares what a call delivers with what its source rows held when it began. One judge for one call."""
+    """Compares what a call delivers with what its source rows held when it began. One judge for one call.
+
+    `memory` is what there would be if each operation happened when it was issued: what the caller is promised.
+    """
 
     def __init__(self, call: int, scheme: Scheme, memory: Cells) -> None:
         self._call = call
@@ -118,19 +117,19 @@ class Judge:
             others = (cell for buffer in (result.pool, result.host) for cell in every_cell(buffer) if cell not in targets)
             self._untouched = {cell: memory.content(cell) for cell in others}
 
-    def found(self, rows: Rows) -> Iterator[Wrong]:
+    def found(self, rows: Access) -> Iterator[Wrong]:
         """The caller is about to write rows of his own: the call has left alone what he finds there."""
         yield from self._changed(cells(rows))
 
-    def overwritten(self, rows: Rows) -> None:
+    def overwritten(self, rows: Access) -> None:
         """The caller wrote rows of his own: these are as they should be now."""
         for cell in cells(rows):
             if cell in self._untouched:
                 self._untouched[cell] = self._memory.content(cell)
 
-    def delivered(self, position: int, rows: Rows) -> Iterator[Wrong]:
-        """The caller reads a row of the result."""
-        found = self._memory.content(_one(rows))
+    def delivered(self, position: int, rows: Access, memory: Cells) -> Iterator[Wrong]:
+        """The caller reads a row of the result, in the memory that the run really has."""
+        found = memory.content(_one(rows))
         if found != self._due[position]:
             yield Wrong(self._call, position, span(rows), self._words(found))
 
@@ -159,7 +158,7 @@ class Judge:
         return f"what {_place(token.cell)} held {when}"
 
 
-def _one(rows: Rows) -> Cell:
+def _one(rows: Access) -> Cell:
     (cell,) = cells(rows)
     return cell
 

@@ -3,17 +3,19 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from itertools import product
 from typing import Any, TypeVar
 
 import z3
 
 from .arguments import symbolic_arguments
-from .axioms import Moment
+from .axioms import Moment, same_event
+from .checks import check_operation
 from .merge import identical, merge, shape, spine
-from .operations import Operation, Rows, reads, writes
+from .operations import OnStream, Operation, RecordEvent, SyncEvent, WaitEvent, event_of, stream_of
 from .parameters import SchemeFunction, declared
 from .scheme import Phase, Scheme
-from .symbolic import Index, Term, UnsupportedError
+from .symbolic import Term, UnsupportedError
 from .world import IMPURE, Path, World
 
 T = TypeVar("T")
@@ -43,6 +45,11 @@ class Instance:
         return z3.Int(f"{self.name}.{moment.value}", self.exists.ctx)
 
     @property
+    def key(self) -> tuple[object, ...]:
+        """What tells instances of one model apart."""
+        return self.name, self.site.phase, self.site.position, self.call.get_id(), self.step.get_id()
+
+    @property
     def begin(self) -> Term:
         """When it begins."""
         return self.moment(Moment.BEGIN)
@@ -63,14 +70,20 @@ class PhaseOfAny:
 
 
 class SchemeModel:
-    """A scheme function with symbolic arguments. All its instances live in one world."""
+    """A scheme function with symbolic arguments. All its instances live in one world.
+
+    `between` keeps what the axioms say of two instances, which are in many windows together.
+    """
 
     def __init__(self, function: SchemeFunction) -> None:
         self.world = World()
         self.function = function
         self.parameters = declared(function)
         self._arguments: dict[int, dict[str, Any]] = {}
-        self._calls: list[Term] = []  # keeps the terms alive whose ids are keys
+        self._steps: dict[tuple[int, int, int], list[tuple[Term, Operation]]] = {}
+        self._kept: list[Term] = []  # keeps the terms alive whose ids are keys
+        self._one_stream: dict[str, bool] = {}
+        self.between: dict[tuple[object, ...], list[Term]] = {}
         call, step = self.world.integer("any call"), self.world.integer("any step")
         built = self._build_paths(call)
         names = {tuple(phase.name for phase in self.world.follow(path, lambda: self._scheme(call))[1].phases) for path in built}
@@ -82,7 +95,7 @@ class SchemeModel:
     def _scheme(self, call: int) -> Scheme:
         term = self.world.term(call)
         if term.get_id() not in self._arguments:
-            self._calls.append(term)
+            self._kept.append(term)
             self._arguments[term.get_id()] = symbolic_arguments(self.world, self.parameters, call)
         return self.function(**self._arguments[term.get_id()])
 
@@ -96,9 +109,9 @@ class SchemeModel:
             scheme = self._scheme(call)
             phase = scheme.phases[number]
             single.append(isinstance(phase.steps, int))
-            operations, again = self.world.twice(lambda: _operations(phase, step))
+            operations, again = self.world.twice(lambda: _operations(scheme, phase, call, step))
             for operation in operations:
-                _check(self.world, scheme, operation)
+                check_operation(self.world, scheme, operation)
             if not identical(self.world, operations, again):
                 raise UnsupportedError(IMPURE)
 
@@ -107,21 +120,77 @@ class SchemeModel:
 
     def instances(self, name: str, call: int, number: int, step: int) -> list[Instance]:
         """The operations of one step of phase `number`, in program order, merged over its paths."""
+        in_call, at = self.world.term(call), self.world.term(step)
+        key = (number, in_call.get_id(), at.get_id())
+        if key not in self._steps:
+            self._kept += [in_call, at]
+            self._steps[key] = self._step(call, number, step)
+        return [
+            Instance(f"{name}.{position}", Site(number, position), in_call, at, operation, exists)
+            for position, (exists, operation) in enumerate(self._steps[key])
+        ]
+
+    def _step(self, call: int, number: int, step: int) -> list[tuple[Term, Operation]]:
         world = self.world
 
         def run() -> tuple[int, tuple[Operation, ...]]:
-            phase = self._scheme(call).phases[number]
-            return phase.steps, _operations(phase, step)
+            scheme = self._scheme(call)
+            phase = scheme.phases[number]
+            return phase.steps, _operations(scheme, phase, call, step)
 
         results = [world.follow(path, run) for path in self.phases[number].paths]
         steps = world.term(_merged(world, [(condition, phase_steps) for condition, (phase_steps, _) in results]))
-        at, in_call = world.term(step), world.term(call)
-        inside = z3.And(at >= 0, at < steps)
-        along = [(condition, operations) for condition, (_, operations) in results]
-        return [
-            Instance(f"{name}.{position}", Site(number, position), in_call, at, operation, z3.simplify(z3.And(inside, happens)))
-            for position, (happens, operation) in enumerate(spine(world, along))
-        ]
+        inside = z3.And(world.term(step) >= 0, world.term(step) < steps)
+        merged = spine(world, [(condition, operations) for condition, (_, operations) in results])
+        return [(z3.simplify(z3.And(inside, happens)), operation) for happens, operation in merged]
+
+    def aims(self, instance: Instance) -> list[int]:
+        """How far from a step the steps lie whose records its waits aim at. Hints, never trusted."""
+        return [distance for _, distance in self._aims(instance)]
+
+    def aims_for(self, reader: Instance) -> list[int]:
+        """The same, of the waits in the reader's step that hold up the reader itself."""
+        agent = stream_of(reader.operation) if isinstance(reader.operation, OnStream) else None
+        earlier = [found for found in self._aims(reader) if found[0].site.position < reader.site.position]
+        return [distance for wait, distance in earlier if getattr(wait.operation, "stream", None) == agent]
+
+    def _aims(self, instance: Instance) -> list[tuple[Instance, int]]:
+        world, found = self.world, []
+        for other in self.instances("aim", world.index(instance.call), instance.site.phase, world.index(instance.step)):
+            if isinstance(other.operation, SyncEvent | WaitEvent) and other.operation.aim is not None:
+                distance = z3.simplify(world.term(other.operation.aim) - instance.step)
+                found.append((other, world.index(distance)))
+        return found
+
+    def on_one_stream(self, record: Operation) -> bool:
+        """Whether all records of an event are on one stream, so that an earlier one has ended before the last one has.
+
+        Events of one name are told apart by their index where two records of it on two streams provably differ in it.
+        """
+        event = event_of(record)
+        assert event is not None, "only a record has an edge that depends on its being the last one"
+        if event.name not in self._one_stream:
+            self._one_stream[event.name] = not any(self._may_be_one(a, b) for a, b in self._records(event.name))
+        return self._one_stream[event.name]
+
+    def _records(self, name: str) -> list[tuple[Instance, Instance]]:
+        """All pairs of records of an event on different streams, in any two steps of any two calls."""
+        world = self.world
+        call, later, step, other = (world.integer(word) for word in ("call a", "call b", "step a", "step b"))
+        firsts = [i for n in range(len(self.phases)) for i in self.instances("a", call, n, step)]
+        seconds = [i for n in range(len(self.phases)) for i in self.instances("b", later, n, other)]
+
+        def is_record(i: Instance) -> bool:
+            return isinstance(i.operation, RecordEvent) and i.operation.event.name == name
+
+        pairs = product(filter(is_record, firsts), filter(is_record, seconds))
+        return [(a, b) for a, b in pairs if stream_of(a.operation) != stream_of(b.operation)]
+
+    def _may_be_one(self, first: Instance, second: Instance) -> bool:
+        mine, other = event_of(first.operation), event_of(second.operation)
+        if mine is None or other is None:
+            return False
+        return not self.world.impossible(first.exists, second.exists, self.world.formula(same_event(mine, other)))
 
     def value(self, call: int, read: Callable[[Scheme], T]) -> T:
         """Something of the scheme as one call builds it, merged over the paths of building and reading it."""
@@ -141,28 +210,9 @@ def _merged(world: World, results: list[tuple[Term, T]]) -> T:
     return reduce(lambda rest, result: merge(world, result[0], result[1], rest), reversed(others), last)
 
 
-def _operations(phase: Phase, step: int) -> tuple[Operation, ...]:
+def _operations(scheme: Scheme, phase: Phase, call: int, step: int) -> tuple[Operation, ...]:
     operations = tuple(phase.step(step))
     for operation in operations:
         if not isinstance(operation, Operation):
             raise UnsupportedError(f"a step of phase {phase.name!r} yields {operation!r}, which is no operation")
-    return operations
-
-
-def _check(world: World, scheme: Scheme, operation: Operation) -> None:
-    """Raises UnsupportedError where an operation's rows are not numbers of rows in buffers that the scheme lists."""
-    for rows in (*reads(operation), *writes(operation)):
-        if not all(_is_number(number) for number in (rows.slot, rows.start, rows.count)):
-            raise UnsupportedError(f"{_place(operation, rows)}: slot, start and count must be integers, not truths of conditions")
-        listed = [buffer for buffer in scheme.buffers if buffer.name == rows.buffer.name]
-        if len(listed) != 1 or not identical(world, listed[0], rows.buffer):
-            wrong = "lists with other sizes" if len(listed) == 1 else f"lists {len(listed)} times"
-            raise UnsupportedError(f"{_place(operation, rows)}, which the scheme {wrong}: list each buffer once, as it is used")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Index) or (isinstance(value, int) and not isinstance(value, bool))
-
-
-def _place(operation: Operation, rows: Rows) -> str:
-    return f"a {type(operation).__name__} touches rows of buffer {rows.buffer.name!r}"
+    return tuple(scheme.in_call(operation, call) for operation in operations)

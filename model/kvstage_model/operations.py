@@ -5,9 +5,20 @@ Nothing compares by value: `==` between symbolic fields would fork the proof sil
 by name, with the functions at the end of this file.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
+
+
+@runtime_checkable
+class Addressed(Protocol):
+    """What knows where the rows of a transfer lie."""
+
+    @property
+    def address(self) -> Callable[[int], tuple[int, int]]:
+        """Block and row of the `position`-th row of the transfer."""
+        ...  # pragma: no cover
 
 
 class Memory(Enum):
@@ -46,11 +57,31 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Paged:
+    """Rows `first` .. `first + count - 1` of a transfer, each at its own address in the pool: what a kernel reaches."""
+
+    buffer: Buffer
+    rows: Addressed
+    first: int
+    count: int
+
+    def at(self, row: int) -> Rows:
+        """The one row of the pool that is row `row` of these."""
+        slot, start = self.rows.address(self.first + row)
+        return Rows(self.buffer, slot, start, 1)
+
+
+Access: TypeAlias = Rows | Paged
+"""What an operation reads or writes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """One event of an indexed family: `Event("filled", slot)`."""
+    """One event of an indexed family: `Event("filled", slot)`. `call` tells events apart that don't outlive a call."""
 
     name: str
     index: int = 0
+    call: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +91,64 @@ class Copy:
     stream: str
     source: Rows
     target: Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gather:
+    """A kernel that packs rows of the pool: row r of `target` is row r of `source`. It may write pinned memory."""
+
+    stream: str
+    source: Paged
+    target: Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scatter:
+    """A kernel that unpacks rows into the pool: row r of `source` goes to row r of `target`. It may read pinned memory."""
+
+    stream: str
+    source: Rows
+    target: Paged
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launch:
+    """Any other kernel, such as the caller's: it reads and writes what it is given."""
+
+    stream: str
+    reads: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordEvent:
+    """Marks what was issued on a stream so far. The last record of an event is the one that counts."""
+
+    event: Event
+    stream: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SyncEvent:
+    """The host waits for what the event's last record marks; an event that was never recorded does not block.
+
+    `aim` is the step whose record it is meant for: a hint for the proof, never trusted.
+    """
+
+    event: Event
+    aim: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WaitEvent:
+    """A stream waits, before its later work, for what the event's last record marks when this is issued.
+
+    `aim` is the step whose record it is meant for: a hint for the proof, never trusted.
+    """
+
+    stream: str
+    event: Event
+    aim: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,25 +180,39 @@ class SyncStream:
     stream: str
 
 
-Operation: TypeAlias = Copy | HostCopy | HostRead | HostWrite | SyncStream
-
-OnStream = Copy
+OnStream = Copy | Gather | Scatter | Launch | RecordEvent | WaitEvent
 """Work that a stream does later; everything else is done when the host goes on."""
 
-
-def reads(operation: Operation) -> tuple[Rows, ...]:
-    """The rows that an operation reads."""
-    return (operation.source,) if isinstance(operation, Copy | HostCopy | HostRead) else ()
+Operation: TypeAlias = OnStream | HostCopy | HostRead | HostWrite | SyncStream | SyncEvent
 
 
-def writes(operation: Operation) -> tuple[Rows, ...]:
-    """The rows that an operation writes."""
-    return (operation.target,) if isinstance(operation, Copy | HostCopy | HostWrite) else ()
+def reads(operation: Operation) -> tuple[Access, ...]:
+    """What an operation reads."""
+    if isinstance(operation, Launch):
+        return operation.reads
+    return (operation.source,) if isinstance(operation, Copy | Gather | Scatter | HostCopy | HostRead) else ()
+
+
+def writes(operation: Operation) -> tuple[Access, ...]:
+    """What an operation writes."""
+    if isinstance(operation, Launch):
+        return operation.writes
+    return (operation.target,) if isinstance(operation, Copy | Gather | Scatter | HostCopy | HostWrite) else ()
 
 
 def stream_of(operation: Operation) -> str | None:
     """The stream that an operation is issued on or waits for, if any."""
-    return operation.stream if isinstance(operation, Copy | SyncStream) else None
+    return operation.stream if isinstance(operation, OnStream | SyncStream) else None
+
+
+def event_of(operation: Operation) -> Event | None:
+    """The event that an operation records or waits for, if any."""
+    return operation.event if isinstance(operation, RecordEvent | SyncEvent | WaitEvent) else None
+
+
+def parts(access: Access) -> tuple[Rows, ...]:
+    """The runs of rows that an access consists of. Needs a concrete count."""
+    return (access,) if isinstance(access, Rows) else tuple(access.at(row) for row in range(access.count))
 
 
 def overlap(first: Rows, second: Rows) -> bool:

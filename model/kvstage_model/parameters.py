@@ -2,8 +2,9 @@
 
     def my_read(runs: Runs, slots: Annotated[int, AtLeast(1)]) -> Scheme: ...
 
-`Runs` stands for every partition of every transfer, `PagedRows` for every transfer, an annotated `int` for every
-number of its range. `Distinct[...]` promises that no pool block occurs twice in the table.
+`Runs` stands for every partition of every transfer into runs, `Pieces` for every partition, `PagedRows` for every
+transfer, an annotated `int` for every number of its range. `Distinct[...]` promises that no pool block occurs twice in
+the table.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +13,8 @@ from inspect import signature
 from itertools import permutations, product
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
-from .runs import PagedRows, Runs, by_block, by_row
+from .ranges import AtLeast as AtLeast
+from .runs import PagedRows, Pieces, Runs, by_block, by_chunk, by_row
 from .scheme import Scheme
 
 T = TypeVar("T")
@@ -26,20 +28,13 @@ class _NoBlockTwice:
 Distinct: TypeAlias = Annotated[T, _NoBlockTwice]
 
 
-@dataclass(frozen=True)
-class AtLeast:
-    """The least value of an integer parameter."""
-
-    least: int
-
-
 class ParameterError(TypeError):
     """A scheme function declares something that the prover can't choose values for."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One declared parameter: `kind` is Runs, PagedRows or int."""
+    """One declared parameter: `kind` is Runs, Pieces, PagedRows or int."""
 
     name: str
     kind: type
@@ -74,14 +69,15 @@ def allowing_duplicates(function: SchemeFunction) -> Declared:
 
 def _parameter(function: Callable[..., Any], name: str, hint: Any) -> Parameter:
     kind, marks = (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
-    if kind in (Runs, PagedRows):
+    kind = get_origin(kind) or kind
+    if kind in (Runs, Pieces, PagedRows):
         return Parameter(name, kind, distinct=_NoBlockTwice in marks)
     least = [mark.least for mark in marks if isinstance(mark, AtLeast)]
     if kind is int and len(least) == 1:
         return Parameter(name, int, least=least[0])
     raise ParameterError(
         f"parameter {name!r} of {getattr(function, '__name__', function)!r} is declared as {hint!r}: "
-        "declare Runs, PagedRows, Distinct[...] of either, or Annotated[int, AtLeast(k)]"
+        "declare Runs, Pieces, PagedRows, Distinct[...] of either, or Annotated[int, AtLeast(k)]"
     )
 
 
@@ -100,6 +96,8 @@ def _values(parameter: Parameter, rows: int) -> Iterator[Any]:
     for transfer in _transfers(rows, parameter.distinct):
         if parameter.kind is PagedRows:
             yield transfer
+        elif parameter.kind is Pieces:
+            yield from (by_chunk(transfer, chunk) for chunk in (1, 2))
         else:
             yield by_row(transfer)
             if transfer.block_size > 1:

@@ -8,16 +8,16 @@ overlap unless a cycle forbids it, and any such cycle contains one of these two 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
-from itertools import combinations
+from itertools import product
 
 from .axioms import Moment, edges, own
-from .operations import Operation, Rows, overlap, reads, writes
+from .operations import Access, Operation, overlap, parts, reads, writes
 from .trace import Issued, Trace, TraceEvent
 
 MOMENTS = tuple(Moment)
 
 
-def conflicts(first: Operation, second: Operation) -> Iterator[tuple[Rows, Rows]]:
+def conflicts(first: Operation, second: Operation) -> Iterator[tuple[Access, Access]]:
     """The accesses of two operations, at least one a write, that may touch a common row."""
     for mine in writes(first):
         for other in (*reads(second), *writes(second)):
@@ -44,11 +44,17 @@ class HappensBefore:
         for index, issued in enumerate(self.program):
             for rule in own(issued.operation):
                 self._after[node(index, rule.earlier)].add(node(index, rule.later))
-        for first, second in combinations(range(len(self.program)), 2):
-            for edge in edges(self.program[first].operation, self.program[second].operation):
-                if edge.when:
-                    self._after[node(first, edge.earlier)].add(node(second, edge.later))
+        for second in range(len(self.program)):
+            self._add_edges_to(second)
         self._reached = self._closure()
+
+    def _add_edges_to(self, second: int) -> None:
+        captured = False
+        for first in reversed(range(second)):
+            for edge in edges(self.program[first].operation, self.program[second].operation):
+                if edge.when and not (edge.last_record and captured):
+                    self._after[node(first, edge.earlier)].add(node(second, edge.later))
+                    captured |= edge.last_record
 
     def _closure(self) -> list[int]:
         """For each moment the set, as bits, of those that can't come before it."""
@@ -119,5 +125,9 @@ def races(program: Sequence[Issued]) -> Iterator[Race]:
     for second in range(len(order.program)):
         for first in reversed(range(second)):
             accesses = conflicts(order.program[first].operation, order.program[second].operation)
-            if any(overlap(mine, other) for mine, other in accesses) and not order.apart(first, second):
+            if not order.apart(first, second) and any(_meet(mine, other) for mine, other in accesses):
                 yield Race(first, second)
+
+
+def _meet(first: Access, second: Access) -> bool:
+    return any(overlap(mine, other) for mine, other in product(parts(first), parts(second)))

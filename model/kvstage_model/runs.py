@@ -1,11 +1,14 @@
-"""Partitions: the rows [start, stop) of one sequence, cut into runs that lie side by side in a paged pool.
+"""Partitions: the rows [start, stop) of one sequence in a paged pool, cut into parts that are moved one after the other.
 
-A scheme moves runs and does not care how they were cut. Each partition here is proved to fulfil one `contract`, and
-a scheme proved over any runs that fulfil the contract holds for every partition that does.
+A scheme does not care how they were cut. Each partition here is proved to fulfil one contract (`contract`), and a scheme
+proved over any parts that fulfil it holds for every partition that does.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from .ranges import Positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,25 +37,34 @@ class PagedRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
-    """`count` rows from `start` on in pool block `slot`: rows `position` and following of the transfer."""
+class Piece:
+    """`count` rows of a transfer, from its row `position` on."""
+
+    position: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run(Piece):
+    """A piece that lies in one block of the pool: rows `start` and following of block `slot`."""
 
     slot: int
     start: int
-    count: int
-    position: int
+
+
+P = TypeVar("P", bound=Piece, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
-    """A partition: `run(0)` .. `run(number - 1)` in the order of the rows.
+class Pieces(Generic[P]):
+    """A partition: `part(0)` .. `part(number - 1)` in the order of the rows.
 
-    `longest` bounds every count, `holder(position)` is the run that a row belongs to, `length` the number of rows;
+    `longest` bounds every count, `holder(position)` is the part that a row belongs to, `length` the number of rows;
     `num_blocks` and `block_size` are the pool's, and `address(position)` is where a row lies in it.
     """
 
     number: int
-    run: Callable[[int], Run]
+    part: Callable[[int], P]
     longest: int
     holder: Callable[[int], int]
     length: int
@@ -61,12 +73,27 @@ class Runs:
     address: Callable[[int], tuple[int, int]]
 
 
+class Runs(Pieces[Run]):
+    """A partition into runs: what a copy can move at once."""
+
+
+def by_chunk(rows: PagedRows, chunk: Positive) -> Pieces[Piece]:
+    """One piece for every `chunk` rows (at least 1), wherever their blocks lie; the last one is clipped."""
+    length = rows.stop - rows.start
+
+    def part(i: int) -> Piece:
+        return Piece(i * chunk, min(chunk, length - i * chunk))
+
+    number = (length + chunk - 1) // chunk
+    return Pieces(number, part, chunk, lambda position: position // chunk, length, rows.num_blocks, rows.block_size, rows.address)
+
+
 def by_row(rows: PagedRows) -> Runs:
     """One run a row."""
 
     def run(i: int) -> Run:
         slot, start = rows.address(i)
-        return Run(slot, start, 1, i)
+        return Run(i, 1, slot, start)
 
     length = rows.stop - rows.start
     return Runs(length, run, 1, lambda position: position, length, rows.num_blocks, rows.block_size, rows.address)
@@ -80,54 +107,10 @@ def by_block(rows: PagedRows) -> Runs:
     def run(i: int) -> Run:
         base = (first + i) * size
         low, high = max(start, base), min(stop, base + size)
-        return Run(rows.table(first + i), low - base, high - low, low - start)
+        return Run(low - start, high - low, rows.table(first + i), low - base)
 
     def holder(position: int) -> int:
         return (start + position) // size - first
 
     number = (stop - 1) // size - first + 1 if start < stop else 0
     return Runs(number, run, size, holder, stop - start, rows.num_blocks, size, rows.address)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Clause:
-    """One sentence of the contract: where the premise holds, the conclusion holds."""
-
-    name: str
-    premise: bool
-    conclusion: bool
-
-
-def contract(runs: Runs, i: int, j: int, position: int) -> Iterator[Clause]:
-    """What every partition promises, for any two runs i and j and any row of the transfer.
-
-    Read with ints by the tests; read with symbols it is what partitions are proved to fulfil, and what a scheme
-    over "any runs" may assume.
-    """
-    first, second = runs.run(i), runs.run(j)
-    inside = (i >= 0) & (i < runs.number)
-    both = inside & (j >= 0) & (j < runs.number)
-    row = (position >= 0) & (position < runs.length)
-    held = (first.position <= position) & (position < first.position + first.count)
-    slot, start = runs.address(position)
-    holder = runs.holder(position)
-    ends = first.position + first.count
-    yield Clause("the number of runs is not negative", True, runs.number >= 0)
-    yield Clause("a run holds a row, and no more than the longest", inside, (first.count >= 1) & (first.count <= runs.longest))
-    yield Clause("a run lies inside one block", inside, (first.start >= 0) & (first.start + first.count <= runs.block_size))
-    yield Clause("a run's block lies in the pool", inside, (first.slot >= 0) & (first.slot < runs.num_blocks))
-    yield Clause("a run lies inside the transfer", inside, (first.position >= 0) & (ends <= runs.length))
-    yield Clause("runs are disjoint and in order", both & (i < j), ends <= second.position)
-    at_address = (slot == first.slot) & (start == first.start + position - first.position)
-    yield Clause("each row of a run lies at its address", inside & held, at_address)
-    yield Clause("each row has a holder", row, (holder >= 0) & (holder < runs.number))
-    yield Clause("the holder of a row holds it", row & (i == holder), held)
-    yield Clause("no other run holds it", row & inside & held, i == holder)
-
-
-def distinct_runs(runs: Runs, i: int, j: int) -> Clause:
-    """What a table in which no block occurs twice adds to the contract: no two runs share a row of the pool."""
-    first, second = runs.run(i), runs.run(j)
-    both = (i >= 0) & (i < runs.number) & (j >= 0) & (j < runs.number)
-    apart = (first.slot != second.slot) | (first.start + first.count <= second.start) | (second.start + second.count <= first.start)
-    return Clause("no two runs share a row of the pool", both & (i != j), apart)

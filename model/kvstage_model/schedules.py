@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from .axioms import Moment
-from .operations import SyncStream
+from .operations import RecordEvent, SyncEvent, SyncStream, WaitEvent
 from .trace import HOST, Trace
 
 T = TypeVar("T")
@@ -114,12 +114,12 @@ def _moves(trace: Trace) -> Iterator[str | None]:
     issued = 0
     for event in trace.events:
         operation, agent = trace.program[event.index].operation, trace.program[event.index].agent
-        acts = agent == HOST and event.moment is (Moment.END if isinstance(operation, SyncStream) else Moment.BEGIN)
+        acts = agent == HOST and event.moment is (Moment.END if isinstance(operation, SyncStream | SyncEvent) else Moment.BEGIN)
         if acts or agent != HOST:
             for _ in range(issued, event.index + 1):
                 yield None
             issued = max(issued, event.index + 1)
-        if agent != HOST:
+        if agent != HOST and not isinstance(operation, RecordEvent | WaitEvent):  # those end by themselves
             yield agent
 
 

@@ -5,10 +5,13 @@ symbolic indices of every length, block size and table at once.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from .operations import Buffer, HostRead, HostWrite, Operation, Rows
+from .operations import Buffer, Event, HostRead, HostWrite, Launch, Operation, RecordEvent, Rows, SyncEvent, WaitEvent
+
+LOOP, CALLER = "loop", "caller"
+"""The names of the phase that moves rows, and of what the caller does after the call has returned."""
 
 
 class Direction(Enum):
@@ -25,7 +28,8 @@ class Result:
     """What a call promises: each row of the transfer arrives at its place, and nothing else changes.
 
     Row `position` lies in the pool at `address(position)`, and at the host in slot 0, row `position`. `step(position)`
-    names the step that brings it to its place: a hint for the proof, never trusted.
+    names the step that brings it to its place: a hint for the proof, never trusted. The caller is the host, or the
+    kernels of a stream.
     """
 
     direction: Direction
@@ -34,6 +38,7 @@ class Result:
     length: int
     address: Callable[[int], tuple[int, int]]
     step: Callable[[int], int]
+    stream: str | None = None
 
     def _pool(self, position: int) -> Rows:
         slot, row = self.address(position)
@@ -49,7 +54,10 @@ class Result:
 
     def caller(self, position: int) -> tuple[Operation, ...]:
         """What the caller may do with a row as soon as the call has returned: use the copy, overwrite the original."""
-        return HostRead(self.target(position)), HostWrite(self.source(position))
+        target, source = self.target(position), self.source(position)
+        if self.stream is None:
+            return HostRead(target), HostWrite(source)
+        return Launch(self.stream, reads=(target,)), Launch(self.stream, writes=(source,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +71,10 @@ class Phase:
 
 @dataclass(frozen=True, eq=False)
 class Scheme:
-    """A staging loop over its buffers: its steps, then the `epilogue` once. It may be called again and again.
+    """A staging loop over its buffers: the `prologue`, its steps, then the `epilogue`. It may be called again and again.
 
-    `result` states what a call promises; a loop without one is judged on its hazards and bounds alone.
+    `result` states what a call promises; a loop without one is judged on its hazards and bounds alone. Events outlive a
+    call, unless each call makes `fresh_events`.
     """
 
     name: str
@@ -74,13 +83,22 @@ class Scheme:
     step: Callable[[int], Iterable[Operation]]
     epilogue: tuple[Operation, ...] = ()
     result: Result | None = None
+    prologue: tuple[Operation, ...] = ()
+    fresh_events: bool = False
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The loop, the epilogue, and what the caller does after the call has returned."""
-        found = [Phase("loop", self.steps, self.step)]
+        """The prologue, the loop, the epilogue, and what the caller does after the call has returned."""
+        found = [Phase("prologue", 1, lambda _: self.prologue)] if self.prologue else []
+        found.append(Phase(LOOP, self.steps, self.step))
         if self.epilogue:
             found.append(Phase("epilogue", 1, lambda _: self.epilogue))
         if self.result is not None:
-            found.append(Phase("caller", self.result.length, self.result.caller))
+            found.append(Phase(CALLER, self.result.length, self.result.caller))
         return tuple(found)
+
+    def in_call(self, operation: Operation, call: int) -> Operation:
+        """The operation as call number `call` issues it: with events of its own, where each call makes fresh ones."""
+        if self.fresh_events and isinstance(operation, RecordEvent | SyncEvent | WaitEvent):
+            return replace(operation, event=Event(operation.event.name, operation.event.index, call))
+        return operation

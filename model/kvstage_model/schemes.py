@@ -1,28 +1,31 @@
-"""The schemes. The library runs these loops and the prover proves them: there is no other copy."""
+"""The schemes that keep nothing in flight but what one wait covers. `pipelines` has those that do.
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+The library runs these loops and the prover proves them: there is no other copy.
+"""
 
-from .operations import Buffer, Copy, HostCopy, Memory, Operation, SyncStream
+from collections.abc import Iterator
+
+from .operations import Buffer, Copy, Gather, HostCopy, Memory, Operation, Paged, Scatter, SyncStream
 from .parameters import Distinct
-from .runs import PagedRows, Runs, by_block, by_row
+from .runs import PagedRows, Piece, Pieces, Runs
 from .scheme import Direction, Result, Scheme
 
 STREAM = "copy"
 """The stream that the copies of a transfer are issued on."""
 
 
-def _pool(runs: Runs) -> Buffer:
-    return Buffer("pool", Memory.DEVICE, runs.num_blocks, runs.block_size)
+def pool_of(rows: Pieces[Piece] | PagedRows) -> Buffer:
+    """The paged pool: a slot a block."""
+    return Buffer("pool", Memory.DEVICE, rows.num_blocks, rows.block_size)
 
 
 def staged_read(runs: Runs) -> Scheme:
     """One staging buffer, used again for every run: copy, wait, take."""
-    pool, stage = _pool(runs), Buffer("stage", Memory.PINNED, 1, runs.longest)
+    pool, stage = pool_of(runs), Buffer("stage", Memory.PINNED, 1, runs.longest)
     out = Buffer("out", Memory.PAGEABLE, 1, runs.length)
 
     def step(i: int) -> Iterator[Operation]:
-        run = runs.run(i)
+        run = runs.part(i)
         staged = stage.at(0, 0, run.count)
         yield Copy(STREAM, pool.at(run.slot, run.start, run.count), staged)
         yield SyncStream(STREAM)
@@ -34,11 +37,11 @@ def staged_read(runs: Runs) -> Scheme:
 
 def staged_write(runs: Distinct[Runs]) -> Scheme:
     """One staging buffer, used again for every run: fill, copy, wait."""
-    pool, stage = _pool(runs), Buffer("stage", Memory.PINNED, 1, runs.longest)
+    pool, stage = pool_of(runs), Buffer("stage", Memory.PINNED, 1, runs.longest)
     rows = Buffer("rows", Memory.PAGEABLE, 1, runs.length)
 
     def step(i: int) -> Iterator[Operation]:
-        run = runs.run(i)
+        run = runs.part(i)
         staged = stage.at(0, 0, run.count)
         yield HostCopy(rows.at(0, run.position, run.count), staged)
         yield Copy(STREAM, staged, pool.at(run.slot, run.start, run.count))
@@ -48,36 +51,49 @@ def staged_write(runs: Distinct[Runs]) -> Scheme:
     return Scheme("staged write", (pool, stage, rows), runs.number, step, result=result)
 
 
-def per_row_read(rows: PagedRows) -> Scheme:
-    """A copy and a wait for every row: the loop that kvstage's users start from."""
-    return staged_read(by_row(rows))
+def direct_read(runs: Runs) -> Scheme:
+    """Each run straight into its own place of the pinned result; one wait for all."""
+    pool, out = pool_of(runs), Buffer("out", Memory.PINNED, 1, runs.length)
+
+    def step(i: int) -> Iterator[Operation]:
+        run = runs.part(i)
+        yield Copy(STREAM, pool.at(run.slot, run.start, run.count), out.at(0, run.position, run.count))
+
+    result = Result(Direction.READ, pool, out, runs.length, runs.address, runs.holder)
+    return Scheme("direct read", (pool, out), runs.number, step, (SyncStream(STREAM),), result)
 
 
-def per_row_write(rows: Distinct[PagedRows]) -> Scheme:
-    """A copy and a wait for every row."""
-    return staged_write(by_row(rows))
+def direct_write(runs: Distinct[Runs]) -> Scheme:
+    """Each run straight from its own place in the caller's pinned rows; one wait for all."""
+    pool, rows = pool_of(runs), Buffer("rows", Memory.PINNED, 1, runs.length)
+
+    def step(i: int) -> Iterator[Operation]:
+        run = runs.part(i)
+        yield Copy(STREAM, rows.at(0, run.position, run.count), pool.at(run.slot, run.start, run.count))
+
+    result = Result(Direction.WRITE, pool, rows, runs.length, runs.address, runs.holder)
+    return Scheme("direct write", (pool, rows), runs.number, step, (SyncStream(STREAM),), result)
 
 
-def per_block_read(rows: PagedRows) -> Scheme:
-    """A copy and a wait for every block that the rows touch."""
-    return staged_read(by_block(rows))
+def gather_pinned_read(rows: PagedRows) -> Scheme:
+    """One kernel that writes the pinned result itself, and one wait."""
+    length = rows.stop - rows.start
+    pool, out = pool_of(rows), Buffer("out", Memory.PINNED, 1, length)
+
+    def step(_: int) -> Iterator[Operation]:
+        yield Gather(STREAM, Paged(pool, rows, 0, length), out.at(0, 0, length))
+
+    result = Result(Direction.READ, pool, out, length, rows.address, lambda _: 0)
+    return Scheme("gather_pinned read", (pool, out), min(length, 1), step, (SyncStream(STREAM),), result)
 
 
-def per_block_write(rows: Distinct[PagedRows]) -> Scheme:
-    """A copy and a wait for every block that the rows touch."""
-    return staged_write(by_block(rows))
+def gather_pinned_write(rows: Distinct[PagedRows]) -> Scheme:
+    """One kernel that reads the caller's pinned rows itself, and one wait."""
+    length = rows.stop - rows.start
+    pool, source = pool_of(rows), Buffer("rows", Memory.PINNED, 1, length)
 
+    def step(_: int) -> Iterator[Operation]:
+        yield Scatter(STREAM, source.at(0, 0, length), Paged(pool, rows, 0, length))
 
-@dataclass(frozen=True)
-class Pair:
-    """The two directions of one scheme, as the library offers it by name."""
-
-    read: Callable[[PagedRows], Scheme]
-    write: Callable[[PagedRows], Scheme]
-
-
-LIBRARY = {
-    "per_row": Pair(per_row_read, per_row_write),
-    "per_block": Pair(per_block_read, per_block_write),
-}
-"""What `Stager(device, scheme=NAME)` runs."""
+    result = Result(Direction.WRITE, pool, source, length, rows.address, lambda _: 0)
+    return Scheme("gather_pinned write", (pool, source), min(length, 1), step, (SyncStream(STREAM),), result)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from .bounds import bounds
+from .bounds import broken_bound
 from .parameters import SchemeFunction, declared, small_values
 from .races import HappensBefore, Race, races
-from .runs import PagedRows, Runs
+from .runs import PagedRows, Pieces, Runs
 from .schedules import IssueOrder, Replay, Schedule
 from .scheme import Scheme
 from .simulator import simulate
@@ -49,9 +50,9 @@ def _steps(calls: tuple[Scheme, ...]) -> int:
 Fault = Callable[[tuple[Scheme, ...], str], Counterexample | None]
 
 
-def search(function: SchemeFunction, fault: Fault) -> Counterexample | None:
-    """The first small instance with a fault, by rows over all calls; None where none has."""
-    found = (fault(calls, values) for calls, values in instances(function))
+def search(function: SchemeFunction, fault: Fault, most: int | None = None) -> Counterexample | None:
+    """The first small instance with a fault, by rows over all calls; None where none has, of the first `most` or of all."""
+    found = (fault(calls, values) for calls, values in islice(instances(function), most))
     return next((counterexample for counterexample in found if counterexample is not None), None)
 
 
@@ -71,8 +72,11 @@ def value_in_words(value: Any) -> str:
         table = [value.table(block) for block in range(blocks)]
         return f"rows {value.start}..{value.stop - 1}, blocks of {value.block_size}, table {table}"
     if isinstance(value, Runs):
-        runs = [value.run(i) for i in range(value.number)]
+        runs = [value.part(i) for i in range(value.number)]
         return "runs " + ", ".join(f"pool[{run.slot}].rows[{run.start}:{run.start + run.count}]" for run in runs)
+    if isinstance(value, Pieces):
+        places = [value.address(position) for position in range(value.length)]
+        return f"pieces of up to {value.longest} rows, at " + ", ".join(f"pool[{slot}].rows[{row}]" for slot, row in places)
     return str(value)
 
 
@@ -110,8 +114,8 @@ def out_of_bounds(calls: tuple[Scheme, ...], values: str) -> Counterexample | No
     """An operation whose rows leave their buffer, or that overlaps itself."""
     program = unroll(calls)
     for index, issued in enumerate(program):
-        for demand, met in bounds(issued.operation):
-            if not met:
-                wrong = f"[{describe(issued)}]: not so: {demand}"
-                return Counterexample(values, _steps(calls), Trace(program[: index + 1], ()), wrong)
+        broken = broken_bound(issued.operation)
+        if broken is not None:
+            wrong = f"[{describe(issued)}]: not so: {broken}"
+            return Counterexample(values, _steps(calls), Trace(program[: index + 1], ()), wrong)
     return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .axioms import Moment
-from .operations import OnStream, Operation, Rows, reads, writes
+from .operations import Access, OnStream, Operation, Paged, event_of, reads, stream_of, writes
 from .scheme import Scheme
 
 HOST = "host"
@@ -39,7 +39,7 @@ def _issued(calls: Sequence[Scheme]) -> Iterator[Issued]:
         for phase in scheme.phases:
             for step in range(phase.steps):
                 for operation in phase.step(step):
-                    yield Issued(call, phase.name, step, operation)
+                    yield Issued(call, phase.name, step, scheme.in_call(operation, call))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,14 @@ def wording(operation: Operation) -> str:
     """Kind and rows of an operation: `Copy pool[3].rows[0:2] -> stage[0].rows[0:2]`."""
     name = type(operation).__name__
     source, target = reads(operation), writes(operation)
-    rows = " -> ".join(span(rows) for rows in (*source, *target))
-    stream = getattr(operation, "stream", None)
-    return " ".join(part for part in (name, rows, f"on stream {stream}" if stream else "") if part)
+    rows = " -> ".join(span(access) for access in (*source, *target))
+    event, stream = event_of(operation), stream_of(operation)
+    named = f"{event.name}[{event.index}]" if event else ""
+    return " ".join(part for part in (name, named, rows, f"on stream {stream}" if stream else "") if part)
 
 
-def span(rows: Rows) -> str:
+def span(rows: Access) -> str:
     """Rows as text: `stage[0].rows[0:2]`."""
+    if isinstance(rows, Paged):
+        return f"{rows.buffer.name}.rows {rows.first}..{rows.first + rows.count - 1} of the transfer"
     return f"{rows.buffer.name}[{rows.slot}].rows[{rows.start}:{rows.start + rows.count}]"

@@ -4,14 +4,14 @@ Two steps stand for any two steps of any length: what is proved of them holds fo
 facts is enough for a proof, so a window need not contain all operations; it only proves less when it lacks some.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import z3
 
 from .axioms import Moment, edges, own
 from .model import Instance, SchemeModel
-from .operations import Rows, overlap
+from .operations import Access, Rows, overlap
 from .symbolic import Term
 
 
@@ -21,6 +21,8 @@ class Window:
     def __init__(self, model: SchemeModel) -> None:
         self.model, self.world = model, model.world
         self.instances: list[Instance] = []
+        self._pairs: list[Term] = []
+        self._paired = 0
 
     def add(self, name: str, call: int, phase: int, step: int) -> list[Instance]:
         """Put all operations of one step into the window."""
@@ -37,19 +39,64 @@ class Window:
                 if not any(present):
                     self.add(f"{phase.name} of {self.world.term(call)}", call, number, zero)
 
+    def at(self, call: int, phase: int, steps: Iterable[int]) -> list[Instance]:
+        """The operations of some steps, put into the window where they were not in it yet."""
+        found: dict[int, list[Instance]] = {}
+        for step in steps:
+            term = z3.simplify(self.world.term(step))
+            found[term.get_id()] = self._standing(call, phase, term) or self._put(call, phase, term)
+        return list(chain.from_iterable(found.values()))
+
+    def _standing(self, call: int, phase: int, step: Term) -> list[Instance]:
+        in_call = self.world.term(call)
+        here = (i for i in self.instances if i.site.phase == phase and i.call.eq(in_call))
+        return [i for i in here if z3.simplify(i.step).eq(step)]
+
+    def _put(self, call: int, phase: int, step: Term) -> list[Instance]:
+        name = f"{step} of {self.world.term(call)} in {phase}"
+        return self.add(name, call, phase, self.world.index(step))
+
+    def widen(self, instances: Sequence[Instance], reach: int) -> None:
+        """Put in steps that lie near those of some instances.
+
+        Reach 1: the steps whose records their waits are meant for. Reach 2: also the steps whose waits are meant for
+        theirs. Reach 3: also their neighbours.
+        """
+        steps = {(i.call.get_id(), i.site.phase, i.step.get_id()): i for i in instances}
+        for instance in steps.values() if reach else ():
+            step, ahead = self.world.index(instance.step), self.model.aims(instance)
+            near = [[step + distance for distance in ahead], [step - distance for distance in ahead], [step - 1, step + 1]]
+            self.at(self.world.index(instance.call), instance.site.phase, chain.from_iterable(near[:reach]))
+
     def facts(self) -> list[Term]:
         """Everything that is known: of the indices, of each operation's moments, and of every pair of operations."""
-        found = [z3.Implies(instance.exists, z3.And(list(_own(instance)))) for instance in self.instances]
-        for first, second in permutations(self.instances, 2):
-            implied = [
-                z3.Implies(self.world.formula(edge.when), first.moment(edge.earlier) <= second.moment(edge.later))
-                for edge in edges(first.operation, second.operation)
-            ]
-            found.append(z3.Implies(z3.And(self.before(first, second), first.exists, second.exists), z3.And(implied)))
-        for first, second in combinations(self.instances, 2):
-            same_moments = [first.moment(moment) == second.moment(moment) for moment in Moment]
-            found.append(z3.Implies(z3.And(self.same(first, second), first.exists), z3.And(same_moments)))
-        return [*self.world.facts, *found]
+        for last in range(self._paired, len(self.instances)):
+            instance = self.instances[last]
+            self._pairs.append(z3.Implies(instance.exists, z3.And(list(_own(instance)))))
+            for other in self.instances[:last]:
+                key = (*other.key, *instance.key)
+                if key not in self.model.between:
+                    both_ways = [self._ordered(other, instance), self._ordered(instance, other)]
+                    self.model.between[key] = [*both_ways, *self._identified(other, instance)]
+                self._pairs += self.model.between[key]
+        self._paired = len(self.instances)
+        return [*self.world.facts, *self._pairs]
+
+    def _ordered(self, first: Instance, second: Instance) -> Term:
+        """What the axioms say where the first one is issued before the second one."""
+        implied = [
+            z3.Implies(self.world.formula(edge.when), first.moment(edge.earlier) <= second.moment(edge.later))
+            for edge in edges(first.operation, second.operation)
+            if not edge.last_record or self.model.on_one_stream(first.operation)
+        ]
+        return z3.Implies(z3.And(self.before(first, second), first.exists, second.exists), z3.And(implied))
+
+    def _identified(self, first: Instance, second: Instance) -> list[Term]:
+        """One operation, seen twice, has its moments once."""
+        if (first.site.phase, first.site.position) != (second.site.phase, second.site.position):
+            return []
+        same_moments = [first.moment(moment) == second.moment(moment) for moment in Moment]
+        return [z3.Implies(z3.And(self.same(first, second), first.exists), z3.And(same_moments))]
 
     def before(self, first: Instance, second: Instance) -> Term:
         """Whether the host issues the first one before the second one."""
@@ -69,6 +116,19 @@ class Window:
     def overlap(self, first: Rows, second: Rows) -> Term:
         """Whether two runs have a row in common."""
         return self.world.formula(overlap(first, second))
+
+    def some(self, access: Access, name: str) -> tuple[Rows, Term]:
+        """Some rows of an access, and that they are of it: a run as it is, or one row of a kernel's, called `name`."""
+        if isinstance(access, Rows):
+            return access, z3.BoolVal(True, self.world.context)
+        row = self.world.integer(name)
+        return access.at(row), self.world.formula((row >= 0) & (row < access.count))
+
+    def meet(self, first: Access, second: Access) -> Term:
+        """Whether two accesses have a row in common. For a doubt: it names the row that they may share."""
+        mine, of_first = self.some(first, "row of the first")
+        other, of_second = self.some(second, "row of the second")
+        return z3.And(of_first, of_second, self.overlap(mine, other))
 
     def holds_at_once(self, first: Instance, second: Instance) -> Term:
         """Whether the times of two operations overlap."""

@@ -43,6 +43,7 @@ class World:
         self._solver = z3.Solver(ctx=self.context)
         self._asserted = 0
         self._positives: list[Term] = []
+        self._hints: list[Term] = []
 
     # -- indices and facts
 
@@ -79,6 +80,16 @@ class World:
     def assume(self, *conditions: bool) -> None:
         """Add facts. Each must be true of every case that the obligation is about."""
         self._add(*(formula(self, condition) for condition in conditions))
+
+    @property
+    def hint(self) -> Term:
+        """Small values of the numbers that were given a least one: where something can hold, it often can with these."""
+        return z3.And([z3.BoolVal(True, self.context), *self._hints])
+
+    def at_least(self, number: int, least: int) -> None:
+        """Add the fact that a number is no less than its least value."""
+        self.assume(number >= least)
+        self._hints.append(self.term(number) == least)
 
     def assume_implied(self, premise: bool, conclusion: bool) -> None:
         """Add the fact that a conclusion holds where a premise does."""

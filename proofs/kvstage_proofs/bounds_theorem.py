@@ -22,12 +22,20 @@ CLAIM = (
 def queries(function: SchemeFunction) -> Iterator[Query]:
     """One query for each demand on each operation. Times play no part."""
     model = SchemeModel(function)
-    call, step = model.world.integer("call"), model.world.integer("i")
+    call, step, row, other = (model.world.integer(name) for name in ("call", "i", "row", "other row"))
     for number, phase in enumerate(model.phases):
         for instance in Window(model).add("i", call, number, step):
-            for demand, met in bounds(instance.operation):
-                name = f"{type(instance.operation).__name__} of {phase.name}[i]: {demand}"
-                yield Query(name, model.world.facts, instance.exists, z3.Not(model.world.formula(met)), must_hold=True)
+            for clause in bounds(instance.operation, row, other):
+                name = f"{type(instance.operation).__name__} of {phase.name}[i]: {clause.name}"
+                premise = z3.And(instance.exists, model.world.formula(clause.premise))
+                yield Query(
+                    name,
+                    model.world.facts,
+                    premise,
+                    z3.Not(model.world.formula(clause.conclusion)),
+                    model.world.hint,
+                    must_hold=True,
+                )
 
 
-T7 = Theorem[SchemeFunction]("T7", "bounds", CLAIM, queries, lambda function: search(function, out_of_bounds))
+T7 = Theorem[SchemeFunction]("T7", "bounds", CLAIM, queries, lambda function, most: search(function, out_of_bounds, most))

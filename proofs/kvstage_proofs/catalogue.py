@@ -7,10 +7,10 @@ turns out harmless to a theorem, PROVED is what the catalogue states, and that i
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvstage_model import divisors, schemes
+from kvstage_model import divisors, library, schemes
 from kvstage_model.operations import HostCopy, SyncStream
 from kvstage_model.parameters import SchemeFunction, allowing_duplicates
-from kvstage_model.runs import by_block, by_row
+from kvstage_model.runs import by_block, by_chunk, by_row
 from kvstage_model.variants import Edit, Named, edited, out_of_the_loop, right_after, without
 
 from .bounds_theorem import T7
@@ -42,8 +42,8 @@ class Entry:
 
 ENTRIES = (
     Entry("staged", schemes.staged_read, schemes.staged_write),
-    Entry("per_row", schemes.per_row_read, schemes.per_row_write),
-    Entry("per_block", schemes.per_block_read, schemes.per_block_write),
+    Entry("per_row", library.per_row_read, library.per_row_write),
+    Entry("per_block", library.per_block_read, library.per_block_write),
 )
 
 WAIT = Named(SyncStream, schemes.STREAM)
@@ -61,6 +61,7 @@ def catalogue() -> Iterator[Obligation]:
     yield L1.of(divisors.lemmas, "lemmas")
     yield P1.of(by_row, "by_row")
     yield P1.of(by_block, "by_block")
+    yield P1.of(by_chunk, "by_chunk")
     for entry in ENTRIES:
         for direction, function in entry.directions:
             yield from of_scheme(function, entry.name, direction)

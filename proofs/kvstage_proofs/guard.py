@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, get_args
 
-from kvstage_model.operations import Buffer, Operation, Rows
+from kvstage_model.operations import Buffer, Operation, reads, writes
 from kvstage_model.parameters import Declared, Parameter
 from kvstage_model.scheme import Result, Scheme
 from kvstage_model.symbolic import Index, UnsupportedError
@@ -61,8 +61,11 @@ class Guard:
         for buffer in buffers:
             self._demand(isinstance(buffer, Buffer), f"lists {_described(buffer)} among its buffers")
         result = None if scheme.result is None else self._result(scheme.result)
-        epilogue = self.call(f"the epilogue of {self.name}", lambda: tuple(self._operations(scheme, scheme.epilogue)))
-        guarded = replace(scheme, step=partial(self._step, scheme), epilogue=epilogue, result=result)
+        prologue, epilogue = (
+            self.call(f"the {once} of {self.name}", lambda once=once: tuple(self._operations(scheme, getattr(scheme, once))))
+            for once in ("prologue", "epilogue")
+        )
+        guarded = replace(scheme, step=partial(self._step, scheme), prologue=prologue, epilogue=epilogue, result=result)
         self._well_formed(guarded)
         return guarded
 
@@ -83,7 +86,7 @@ class Guard:
             at = f"{self.shown}:{frame.f_lineno}" if frame is not None and frame.f_code.co_filename == self.file else self.shown
             self._demand(isinstance(operation, get_args(Operation)), f"yields {_described(operation)}, which is no operation", at)
             self._well_formed(operation, at)
-            for rows in _rows(operation):
+            for rows in (*reads(operation), *writes(operation)):
                 message = f"uses buffer {rows.buffer.name!r}, which its Scheme does not list: add it to buffers"
                 self._demand(rows.buffer.name in listed, message, at)
             yield operation
@@ -112,18 +115,6 @@ def _mismatch(record: Any) -> str | None:
 def _holds(held: object, kind: type) -> bool:
     """Whether a field of this type may hold a value: an index stands for an int, a bool does not."""
     return isinstance(held, int | Index) and not isinstance(held, bool) if kind is int else isinstance(held, kind)
-
-
-def _rows(record: object) -> Iterator[Rows]:
-    """All rows that an operation names."""
-    if isinstance(record, Rows):
-        yield record
-    elif isinstance(record, tuple):
-        for part in record:
-            yield from _rows(part)
-    elif is_dataclass(record):
-        for field in fields(record):
-            yield from _rows(getattr(record, field.name))
 
 
 def _described(value: object) -> str:

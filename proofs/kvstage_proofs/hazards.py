@@ -1,6 +1,7 @@
 """T1, no hazard: two accesses to a common row, at least one a write, never overlap in time."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations_with_replacement, product
 
 import z3
@@ -9,6 +10,7 @@ from kvstage_model.model import Instance, SchemeModel
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.races import conflicts
 from kvstage_model.search import hazard, search
+from kvstage_model.symbolic import Term
 from kvstage_model.window import Window
 
 from .obligation import Theorem
@@ -21,40 +23,65 @@ CLAIM = (
 )
 
 
+REACH = 3
+"""How far a window is widened before the search takes over."""
+
+
 def queries(function: SchemeFunction) -> Iterator[Query]:
     """One query for each pair of conflicting operations of two arbitrary steps, of one call and of two."""
     model = SchemeModel(function)
     phases = range(len(model.phases))
     for first, second in combinations_with_replacement(phases, 2):
-        yield from _pairs(model, first, second, calls=1)
+        yield from _Pairs(model, first, second, calls=1).queries()
     for first, second in product(phases, repeat=2):
-        yield from _pairs(model, first, second, calls=2)
+        yield from _Pairs(model, first, second, calls=2).queries()
 
 
-def _pairs(model: SchemeModel, first: int, second: int, calls: int) -> Iterator[Query]:
-    world = model.world
-    call, later = world.integer("call"), world.integer("later call" if calls == 2 else "call")
-    window = Window(model)
-    mine = window.add("i", call, first, world.integer("i"))
-    other = window.add("j", later, second, world.integer("j"))
-    window.add_single_phases(call, later)
-    in_order = z3.BoolVal(True, world.context) if calls == 1 else world.term(call) < world.term(later)
-    asked = [(a, b, clash) for a, b in product(mine, other) if (clash := _clash(window, a, b)) is not None]
-    facts = window.facts() if asked else []
-    for a, b, clash in asked:
-        premise = z3.And(in_order, window.before(a, b), a.exists, b.exists)
-        name = f"{_word(model, a, 'i')} and {_word(model, b, 'j')}{' of a later call' if calls == 2 else ''}"
-        yield Query(name, facts, premise, z3.And(clash, window.holds_at_once(a, b)))
+class _Pairs:
+    """Two arbitrary steps of two phases, and all pairs of their operations, in windows of growing reach."""
+
+    def __init__(self, model: SchemeModel, first: int, second: int, calls: int) -> None:
+        self.model, self.first, self.second, self.calls = model, first, second, calls
+        self._opened: dict[int, tuple[Window, list[Instance], list[Instance], list[Term]]] = {}
+
+    def queries(self) -> Iterator[Query]:
+        window, mine, other, _ = self._open(0, with_facts=False)
+        for a, b in product(range(len(mine)), range(len(other))):
+            if _clash(window, mine[a], other[b]) is not None:
+                yield self._query(a, b, 0)
+
+    def _open(self, reach: int, with_facts: bool = True) -> tuple[Window, list[Instance], list[Instance], list[Term]]:
+        if reach in self._opened and (self._opened[reach][3] or not with_facts):
+            return self._opened[reach]
+        world = self.model.world
+        call, later = world.integer("call"), world.integer("later call" if self.calls == 2 else "call")
+        window = Window(self.model)
+        mine = window.add("i", call, self.first, world.integer("i"))
+        other = window.add("j", later, self.second, world.integer("j"))
+        window.add_single_phases(call, later)
+        if reach:
+            window.widen([*mine, *other], reach)
+        self._opened[reach] = window, mine, other, window.facts() if with_facts else []
+        return self._opened[reach]
+
+    def _query(self, a: int, b: int, reach: int) -> Query:
+        window, mine, other, facts = self._open(reach)
+        world, first, second = self.model.world, mine[a], other[b]
+        in_order = first.call < second.call if self.calls == 2 else z3.BoolVal(True, world.context)
+        premise = z3.And(in_order, window.before(first, second), first.exists, second.exists)
+        name = f"{self._word(first, 'i')} and {self._word(second, 'j')}{' of a later call' if self.calls == 2 else ''}"
+        doubt = z3.And(_clash(window, first, second), window.holds_at_once(first, second))
+        wider = partial(self._query, a, b, reach + 1) if reach < REACH else None
+        return Query(name, facts, premise, doubt, self.model.world.hint, wider=wider)
+
+    def _word(self, instance: Instance, step: str) -> str:
+        return f"{type(instance.operation).__name__} of {self.model.phases[instance.site.phase].name}[{step}]"
 
 
-def _clash(window: Window, first: Instance, second: Instance) -> z3.BoolRef | None:
+def _clash(window: Window, first: Instance, second: Instance) -> Term | None:
     """That two operations touch a common row, at least one of them writing; None where their buffers rule it out."""
     pairs = [pair for pair in conflicts(first.operation, second.operation) if pair[0].buffer.name == pair[1].buffer.name]
-    return z3.Or([window.overlap(mine, other) for mine, other in pairs]) if pairs else None
+    return z3.Or([window.meet(mine, other) for mine, other in pairs]) if pairs else None
 
 
-def _word(model: SchemeModel, instance: Instance, step: str) -> str:
-    return f"{type(instance.operation).__name__} of {model.phases[instance.site.phase].name}[{step}]"
-
-
-T1 = Theorem[SchemeFunction]("T1", "no hazard", CLAIM, queries, lambda function: search(function, hazard))
+T1 = Theorem[SchemeFunction]("T1", "no hazard", CLAIM, queries, lambda function, most: search(function, hazard, most))

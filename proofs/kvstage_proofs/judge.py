@@ -1,34 +1,57 @@
 """Judging: put an obligation's queries to the solver, search for a counterexample where one may exist, and say which it is."""
 
 import time
+from collections.abc import Sequence
 
 from kvstage_model.parameters import ParameterError
 from kvstage_model.search import LOOKED
 from kvstage_model.symbolic import UnsupportedError
 
 from .obligation import Judgement, Obligation, Verdict
-from .query import Answer, Asked, ask
+from .query import Answer, Asked, Query, ask
 
+SMALLEST = 24
+"""How many small instances may disagree with a proof: it costs little, and an unsound proof would not survive it."""
 BROKEN = "the solver ruled everything out, and yet this instance breaks it: does a step depend on what ran before it?"
+
+BEFORE_THE_SEARCH = 2
+"""How often an open query is asked again with more facts before small instances are searched."""
 
 
 def judge(obligation: Obligation) -> Judgement:
     """The verdict on one obligation. Only `unsat`, under a premise that can hold, proves, and no small instance may disagree."""
     begun = time.perf_counter()
+    counterexample = None
     try:
-        asked = tuple(ask(query) for query in obligation.queries())
+        asked = [(query, ask(query)) for query in obligation.queries()]
+        for number, (query, answer) in enumerate(asked):
+            if answer.open and counterexample is None:
+                asked[number] = _widened(query, answer, BEFORE_THE_SEARCH)
+                if asked[number][1].open:
+                    counterexample = obligation.search(None)
+        for number, (query, answer) in enumerate(asked):
+            if answer.open and counterexample is None:
+                asked[number] = _widened(query, answer)
     except (UnsupportedError, ParameterError) as reason:
         return Judgement(obligation.statement, Verdict.UNSUPPORTED, time.perf_counter() - begun, reason=str(reason))
-    verdict, why = verdict_of(asked)
-    counterexample = None
-    if verdict in (Verdict.UNKNOWN, Verdict.PROVED):
-        counterexample = obligation.search()
-        if counterexample is not None:
-            verdict, why = Verdict.REFUTED, BROKEN if verdict is Verdict.PROVED else ""
-    return Judgement(obligation.statement, verdict, time.perf_counter() - begun, asked, counterexample, why)
+    answers = tuple(answer for _, answer in asked)
+    verdict, why = (Verdict.REFUTED, "") if counterexample is not None else verdict_of(answers)
+    if verdict is Verdict.PROVED:
+        counterexample = obligation.search(SMALLEST)
+        verdict, why = (Verdict.REFUTED, BROKEN) if counterexample is not None else (verdict, why)
+    return Judgement(obligation.statement, verdict, time.perf_counter() - begun, answers, counterexample, why)
 
 
-def verdict_of(asked: tuple[Asked, ...]) -> tuple[Verdict, str]:
+def _widened(query: Query, answer: Asked, times: int | None = None) -> tuple[Query, Asked]:
+    """A query that is open, asked again with more facts until it is not, or so many times."""
+    while answer.open and query.wider is not None and times != 0:
+        query = query.wider()
+        answer = ask(query).after(answer)
+        times = None if times is None else times - 1
+    return query, answer
+
+
+def verdict_of(asked: Sequence[Asked]) -> tuple[Verdict, str]:
     """The verdict that the answers alone allow, and the reason where it is not PROVED."""
     if not asked:
         return Verdict.VACUOUS, "there is nothing to ask: no operation or pair of operations that the claim speaks of"
@@ -41,7 +64,7 @@ def verdict_of(asked: tuple[Asked, ...]) -> tuple[Verdict, str]:
     if needed:
         return Verdict.VACUOUS, f"no case in which {needed[0].name!r} could arise"
     met = [one for one in asked if one.can_hold is Answer.SAT]
-    open_ = [one for one in met if one.answer is not Answer.UNSAT]
+    open_ = [one for one in met if one.open]
     if open_:
         name, answer = open_[0].name, open_[0].answer.value
         return Verdict.UNKNOWN, f"{name!r} could not be ruled out ({answer}); nothing wrong in {LOOKED}"

@@ -15,12 +15,13 @@ from typing import Any
 
 from kvstage_model.model import SchemeModel
 from kvstage_model.parameters import Declared, ParameterError, declared
+from kvstage_model.scheme import CALLER
 from kvstage_model.symbolic import UnsupportedError
 
 from .catalogue import OF_A_SCHEME, catalogue
 from .guard import Guard, SchemeError
 from .obligation import Obligation, Statement
-from .result import CALLER, T3
+from .result import T3
 
 SUFFIX = ".py"
 MOST_NEAR = 5

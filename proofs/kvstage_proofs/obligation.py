@@ -53,11 +53,11 @@ class Statement:
 
 @dataclass(frozen=True)
 class Obligation:
-    """A statement, the queries that prove it, and the search for an instance that breaks it."""
+    """A statement, the queries that prove it, and the search for an instance that breaks it, among so many or all small ones."""
 
     statement: Statement
     queries: Callable[[], Iterator[Query]]
-    search: Callable[[], Counterexample | None]
+    search: Callable[[int | None], Counterexample | None]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Theorem(Generic[Subject]):
     title: str
     claim: str
     queries: Callable[[Subject], Iterator[Query]]
-    search: Callable[[Subject], Counterexample | None]
+    search: Callable[[Subject, int | None], Counterexample | None]
 
     def of(self, subject: Subject, scheme: str, direction: str = "-", expected: Verdict = Verdict.PROVED) -> Obligation:
         """The obligation to show it of one subject."""

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from typing import TypeAlias
 
 import z3
 
-from kvstage_model.arguments import any_rows
+from kvstage_model.arguments import symbolic_arguments
+from kvstage_model.contract import Clause, contract, distinct
 from kvstage_model.parameters import declared, small_values
-from kvstage_model.runs import Clause, PagedRows, Runs, contract, distinct_runs
+from kvstage_model.runs import Piece, Pieces
 from kvstage_model.search import MOST_ROWS, Counterexample, value_in_words
 from kvstage_model.symbolic import Term
 from kvstage_model.trace import Trace
@@ -18,29 +19,30 @@ from kvstage_model.world import World
 from .obligation import Theorem
 from .query import Query
 
-Cut: TypeAlias = Callable[[PagedRows], Runs]
-Clauses: TypeAlias = Callable[[Runs, int, int, int], list[Clause]]
+Cut: TypeAlias = Callable[..., Pieces[Piece]]
+Clauses: TypeAlias = Callable[[Pieces[Piece], int, int, int, int], Iterator[Clause]]
 
 CLAIM = (
-    "The runs are disjoint, in order and cover the transfer; each lies inside one block, at the address of its rows, the "
+    "The parts are disjoint, in order and cover the transfer; each run lies inside one block, at the address of its rows, the "
     "first and the last clipped: for every length, history, block size and table. Where no block occurs twice in the "
-    "table, no two runs share a row of the pool."
+    "table, different rows lie at different addresses, and no two runs share a row."
 )
 
 
 def queries(cut: Cut) -> Iterator[Query]:
     """One query for each clause of the contract, over all paths of the partition."""
-    yield from _queries(cut, False, lambda runs, i, j, position: list(contract(runs, i, j, position)))
-    yield from _queries(cut, True, lambda runs, i, j, position: [distinct_runs(runs, i, j)])
+    yield from _queries(cut, False, lambda parts, i, j, row, _: contract(parts, i, j, row))
+    yield from _queries(cut, True, distinct)
 
 
-def _queries(cut: Cut, distinct: bool, clauses: Clauses) -> Iterator[Query]:
+def _queries(cut: Cut, no_block_twice: bool, clauses: Clauses) -> Iterator[Query]:
     world = World()
-    i, j, position = (world.integer(name) for name in ("i", "j", "p"))
-    rows = any_rows(world, "rows", world.integer("call"), distinct)
+    i, j, row, other = (world.integer(name) for name in ("i", "j", "p", "q"))
+    parameters = tuple(replace(parameter, distinct=no_block_twice) for parameter in declared(cut))
+    arguments = symbolic_arguments(world, parameters, world.integer("call"))
 
     def run() -> list[tuple[str, Term, Term]]:
-        found = clauses(cut(rows), i, j, position)
+        found = clauses(cut(**arguments), i, j, row, other)
         return [(clause.name, world.formula(clause.premise), world.formula(clause.conclusion)) for clause in found]
 
     cases: dict[str, list[tuple[Term, Term]]] = {}
@@ -49,21 +51,21 @@ def _queries(cut: Cut, distinct: bool, clauses: Clauses) -> Iterator[Query]:
             cases.setdefault(name, []).append((z3.And(taken, premise), z3.Not(conclusion)))
     for name, met in cases.items():
         doubt = z3.Or([z3.And(premise, broken) for premise, broken in met])
-        yield Query(name, world.facts, z3.Or([premise for premise, _ in met]), doubt, must_hold=True)
+        yield Query(name, world.facts, z3.Or([premise for premise, _ in met]), doubt, world.hint, must_hold=True)
 
 
-def search(cut: Cut) -> Counterexample | None:
+def search(cut: Cut, most: int | None) -> Counterexample | None:
     """The first small transfer that the partition cuts against its contract."""
-    (parameter,) = declared(cut)
-    for arguments in small_values((replace(parameter, distinct=True),), MOST_ROWS):
-        rows: PagedRows = arguments[parameter.name]
-        runs = cut(rows)
-        every = range(runs.number)
-        for i, j, position in product(every, every, range(runs.length)):
-            for clause in (*contract(runs, i, j, position), distinct_runs(runs, i, j)):
+    parameters = tuple(replace(parameter, distinct=True) for parameter in declared(cut))
+    for arguments in islice(small_values(parameters, MOST_ROWS), most):
+        parts = cut(**arguments)
+        every, rows = range(parts.number), range(parts.length)
+        for i, j, row, other in product(every, every, rows, rows):
+            for clause in (*contract(parts, i, j, row), *distinct(parts, i, j, row, other)):
                 if clause.premise and not clause.conclusion:
-                    wrong = f"not so, for runs {i} and {j} and row {position}: {clause.name}"
-                    return Counterexample(value_in_words(rows), runs.number, Trace((), ()), wrong)
+                    wrong = f"not so, for parts {i} and {j} and rows {row} and {other}: {clause.name}"
+                    words = ", ".join(f"{name} = {value_in_words(value)}" for name, value in arguments.items())
+                    return Counterexample(words, parts.number, Trace((), ()), wrong)
     return None
 
 

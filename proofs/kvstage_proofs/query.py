@@ -1,7 +1,8 @@
 """A query: facts, a premise under which they are looked at, and a doubt that must be impossible."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import z3
@@ -31,7 +32,11 @@ class Query:
     facts: list[Term]
     premise: Term
     doubt: Term
+    hint: Term
+    """Small values under which the premise may be easy to satisfy. What can hold with a hint can hold without it."""
     must_hold: bool = False
+    wider: Callable[[], "Query"] | None = None
+    """The same question with more facts, for where these do not suffice."""
 
     def smt2(self) -> str:
         """The question as SMT-LIB text: unsat proves."""
@@ -51,6 +56,15 @@ class Asked:
     seconds: float
     rlimit: int
 
+    def after(self, other: "Asked") -> "Asked":
+        """This one, put after the same question with fewer facts: the costs add up."""
+        return replace(self, seconds=self.seconds + other.seconds, rlimit=self.rlimit + other.rlimit)
+
+    @property
+    def open(self) -> bool:
+        """Whether the doubt could arise and was not refuted."""
+        return self.can_hold is Answer.SAT and self.answer is not Answer.UNSAT
+
     @property
     def proves(self) -> bool:
         """Whether the doubt was refuted; without a premise that can hold, it proves nothing."""
@@ -61,7 +75,10 @@ def ask(query: Query) -> Asked:
     """Put a query to z3: first whether its premise can hold at all, then the doubt."""
     begun = time.perf_counter()
     answer = Answer.UNKNOWN
-    can_hold, steps = check([*query.facts, query.premise])
+    can_hold, steps = check([*query.facts, query.premise, query.hint])
+    if can_hold is not Answer.SAT:
+        can_hold, more = check([*query.facts, query.premise])
+        steps += more
     if can_hold is Answer.SAT:
         answer, more = check([*query.facts, query.premise, query.doubt])
         steps += more

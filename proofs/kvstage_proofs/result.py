@@ -3,23 +3,26 @@
 The proof follows a row backwards. Whoever reads a cell of a staging buffer or of the result must have a *witness*: an
 operation that wrote this cell, had ended before, and itself took the row from the right place; and any other writer of
 the cell must have ended before the witness began, or begin after the reader has ended. Witnesses are looked for in the
-reader's own step, and in the step that the scheme names for a row of the result: names are hints, never trusted. The
-witness is the last operation issued there that writes the cell: one and the same for all queries about the cell.
+reader's own step, in those that its waits aim at, and in the step that the scheme names for a row of the result: hints,
+never trusted.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 
 import z3
 
 from kvstage_model.model import Instance, SchemeModel
-from kvstage_model.operations import HostRead, Rows, reads, writes
+from kvstage_model.operations import Access, Rows, reads, writes
 from kvstage_model.parameters import SchemeFunction
-from kvstage_model.scheme import Direction, Result, Scheme
+from kvstage_model.scheme import CALLER, LOOP, Direction, Result, Scheme
 from kvstage_model.search import search, wrong_rows
 from kvstage_model.symbolic import Term, UnsupportedError
 from kvstage_model.window import Window
 
+from .chain import Chain
 from .obligation import Theorem
 from .query import Query
 
@@ -28,8 +31,10 @@ CLAIM = (
     "untouched, and so is the source: for every length, history, block size and table, any number of calls."
 )
 
-LOOP, CALLER = "loop", "caller"
-Arrived = Callable[[Rows], Term]
+ORDERS = ("same", "earlier", "later")
+"""How the call of another writer may lie to the reader's."""
+REACH = 3
+"""How far a window is widened before the search takes over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,52 +51,6 @@ def _result(scheme: Scheme) -> Result:
     if scheme.result is None:
         raise UnsupportedError("the scheme states no result, so there is nothing that T3 could hold it to")
     return scheme.result
-
-
-class Chain:
-    """The question where a cell's row came from, within one window."""
-
-    def __init__(self, window: Window, source: str) -> None:
-        self.window, self.world, self.source = window, window.world, source
-
-    def comes(self, cell: Rows, reader: Instance, witnesses: list[Instance], arrived: Arrived) -> Term:
-        """That the last witness wrote the cell before the reader began, with a row that satisfies `arrived` at its source."""
-        found = [
-            z3.And(is_last, witness.end <= reader.begin, self.origin(cell, witness, witnesses, arrived))
-            for witness, is_last in self.last(cell, reader, witnesses)
-            if reads(witness.operation)
-        ]
-        return z3.Or([*found, z3.BoolVal(False, self.world.context)])
-
-    def last(self, cell: Rows, reader: Instance, witnesses: list[Instance]) -> Iterator[tuple[Instance, Term]]:
-        """Each witness that may have written the cell, and that it did so as the last one issued before the reader."""
-        issued = witnesses[: witnesses.index(reader)] if reader in witnesses else witnesses
-        none_later = z3.BoolVal(True, self.world.context)
-        for witness in reversed(issued):
-            for target in writes(witness.operation):
-                if target.buffer.name == cell.buffer.name:
-                    wrote = z3.And(witness.exists, self.covers(target, cell))
-                    yield witness, z3.And(wrote, none_later)
-                    none_later = z3.And(none_later, z3.Not(wrote))
-
-    def origin(self, cell: Rows, writer: Instance, witnesses: list[Instance], arrived: Arrived) -> Term:
-        """That the row which `writer` puts into the cell satisfies `arrived` at its source."""
-        (target,), (source,) = writes(writer.operation), reads(writer.operation)
-        taken = source.buffer.at(source.slot, source.start + (cell.start - target.start), 1)
-        if taken.buffer.name == self.source:
-            return arrived(taken)
-        return self.comes(taken, writer, witnesses, arrived)
-
-    def covers(self, rows: Rows, cell: Rows) -> Term:
-        """That a cell is one of these rows."""
-        return self.window.overlap(rows, cell)
-
-    def is_cell(self, cell: Rows, other: Rows) -> Term:
-        """That two cells are one."""
-        if cell.buffer.name != other.buffer.name:
-            return z3.BoolVal(False, self.world.context)
-        term = self.world.term
-        return z3.And(term(cell.slot) == term(other.slot), term(cell.start) == term(other.start))
 
 
 class ResultModel:
@@ -120,97 +79,134 @@ class ResultModel:
 
     def arrives(self) -> Iterator[Query]:
         """Each row that the caller reads was brought there from its source."""
+        yield self._arrives(0)
+
+    def _arrives(self, reach: int) -> Query:
         window = Window(self.model)
-        (reader,) = (i for i in window.add("caller", self.call, self.caller, self.position) if isinstance(i.operation, HostRead))
-        witnesses = window.add("by", self.call, self.loop, self.promise.step)
-        window.add_single_phases(self.call)
-        chain = Chain(window, self.source)
-        comes = chain.comes(self.promise.target, reader, witnesses, lambda cell: chain.is_cell(cell, self.promise.source))
-        yield Query("row p of the result comes from its source", window.facts(), reader.exists, z3.Not(comes), must_hold=True)
+        reader = self._reader(window)
+        chain = self.chain(window)
+        comes = chain.comes(self.promise.target, reader, lambda cell: chain.is_cell(cell, self.promise.source))
+        self.complete(window, self.call, window.instances, reach)
+        wider = partial(self._arrives, reach + 1) if reach < REACH else None
+        name = "row p of the result comes from its source"
+        return Query(name, window.facts(), reader.exists, z3.Not(comes), self.world.hint, must_hold=True, wider=wider)
+
+    def chain(self, window: Window) -> Chain:
+        """The question where rows came from, in a window."""
+        return Chain(window, self.source, self.position, self._near)
+
+    def _near(self, window: Window, reader: Instance) -> list[Instance]:
+        """The reader's own step and those that its waits aim at; for the caller, the step that the scheme names."""
+        world, call, step = self.world, self.world.index(reader.call), self.world.index(reader.step)
+        if reader.site.phase == self.caller:
+            steps = [self.promise.step if reader.step.eq(world.term(self.position)) else self.promised(call, step).step]
+            return window.at(call, self.loop, steps)
+        return window.at(call, reader.site.phase, [step, *(step + distance for distance in self.model.aims_for(reader))])
+
+    def complete(self, window: Window, call: int, instances: list[Instance], reach: int) -> None:
+        """Put in what may order the instances: what their calls do once, and the steps near them."""
+        window.widen(list(instances), reach)
+        window.add_single_phases(self.call, call)
+
+    def _reader(self, window: Window) -> Instance:
+        """What the caller does with row p of the result."""
+        caller = window.add("caller", self.call, self.caller, self.position)
+        return next(i for i in caller if any(access.buffer.name == self.target for access in reads(i.operation)))
 
     def stays(self) -> Iterator[Query]:
         """What a reader finds in a cell is what its witness wrote: no other writer comes between them."""
-        for reader_phase in range(len(self.model.phases)):
-            for writer_phase in range(len(self.model.phases)):
-                for order in ("same", "earlier", "later"):
-                    yield from self._between(reader_phase, writer_phase, order)
-
-    def _between(self, reader_phase: int, writer_phase: int, order: str) -> Iterator[Query]:
-        world, window = self.world, Window(self.model)
-        other_call = self.call if order == "same" else world.integer("other call")
-        step = self.position if reader_phase == self.caller else world.integer("i")
-        readers = window.add("i", self.call, reader_phase, step)
-        witnesses = readers if reader_phase != self.caller else window.add("by", self.call, self.loop, self.promise.step)
-        writers = window.add("j", other_call, writer_phase, world.integer("j"))
-        window.add_single_phases(self.call, other_call)
-        calls = {
-            "same": z3.BoolVal(True, world.context),
-            "earlier": world.term(other_call) < world.term(self.call),
-            "later": world.term(self.call) < world.term(other_call),
-        }[order]
-        cell_row, chain = world.integer("x"), Chain(window, self.source)
-        pairs = [(reader, rows, writer) for reader in readers for rows in reads(reader.operation) for writer in writers]
-        pairs = [(reader, rows, writer) for reader, rows, writer in pairs if self._writes(writer, rows.buffer.name)]
-        facts = window.facts() if pairs else []
-        for reader, rows, writer in pairs:
-            cell = rows.buffer.at(rows.slot, cell_row, 1)
-            (target,) = writes(writer.operation)
-            met = z3.And(reader.exists, writer.exists, calls, z3.Not(window.same(reader, writer)))
-            touched = z3.And(chain.covers(rows, cell), chain.covers(target, cell))
-            if rows.buffer.name == self.source:
-                apart = writer.end <= reader.begin if order == "earlier" else reader.end <= writer.begin
-            else:
-                apart = self._witnessed(window, chain, cell, reader, writer, witnesses)
-            name = f"{self._word(reader)}[i] reads {rows.buffer.name}, {self._word(writer)}[j]"
-            yield Query(f"{name} of the {order} call does not come between", facts, z3.And(met, touched), z3.Not(apart))
-
-    def _witnessed(
-        self, window: Window, chain: Chain, cell: Rows, reader: Instance, writer: Instance, witnesses: list[Instance]
-    ) -> Term:
-        """That the reader has its witness for the cell, with which the writer does not interfere."""
-        cases = [z3.BoolVal(False, self.world.context)]
-        for witness, is_last in chain.last(cell, reader, witnesses):
-            clear = z3.Or(window.same(witness, writer), writer.end <= witness.begin, reader.end <= writer.begin)
-            cases.append(z3.And(is_last, witness.end <= reader.begin, clear))
-        return z3.Or(cases)
+        for reader_phase, writer_phase in product(range(len(self.model.phases)), repeat=2):
+            for order in ORDERS:
+                between = _Between(self, reader_phase, writer_phase, order)
+                yield from between.queries()
 
     def untouched(self) -> Iterator[Query]:
         """The scheme writes where the rows arrive only rows of the transfer, and nothing at all where they come from."""
         for number in range(len(self.model.phases)):
-            if number == self.caller:
-                continue
             window = Window(self.model)
-            writers = window.add("j", self.call, number, self.world.integer("j"))
-            window.add_single_phases(self.call)
-            for writer in writers:
+            for writer in window.add("j", self.call, number, self.world.integer("j")) if number != self.caller else []:
                 for target in writes(writer.operation):
                     if target.buffer.name in (self.source, self.target):
-                        yield self._framed(window, writer, target, writers)
+                        yield self._framed(window, writer, target)
 
-    def _framed(self, window: Window, writer: Instance, target: Rows, witnesses: list[Instance]) -> Query:
-        cell = target.buffer.at(target.slot, self.world.integer("x"), 1)
-        chain = Chain(window, self.source)
+    def _framed(self, window: Window, writer: Instance, target: Access) -> Query:
+        chain = self.chain(window)
+        cell, row, reached = chain.some_cell(target, "row")
 
-        def arrived(taken: Rows) -> Term:
-            promise = self.promised(self.call, taken.start)
-            row, length = self.world.term(taken.start), self.world.term(promise.length)
-            return z3.And(row >= 0, row < length, chain.is_cell(taken, promise.source), chain.is_cell(cell, promise.target))
+        def home(position: int, taken: Rows | None) -> Term:
+            promise = self.promised(self.call, position)
+            at, length = self.world.term(position), self.world.term(promise.length)
+            came = [] if taken is None else [chain.is_cell(taken, promise.source)]
+            return z3.And(at >= 0, at < length, chain.is_cell(cell, promise.target), *came)
 
-        at_its_place = z3.BoolVal(False, self.world.context)
+        in_place = z3.BoolVal(False, self.world.context)
         if target.buffer.name == self.target and self.direction is Direction.READ:
-            promise = self.promised(self.call, cell.start)
-            row, length = self.world.term(cell.start), self.world.term(promise.length)
-            at_its_place = z3.And(row >= 0, row < length, chain.is_cell(cell, promise.target))
+            in_place = home(cell.start, None)
         elif target.buffer.name == self.target and reads(writer.operation):
-            at_its_place = chain.origin(cell, writer, witnesses, arrived)
-        name = f"{self._word(writer)}[j] writes only rows of the transfer, each at its address"
-        return Query(name, window.facts(), z3.And(writer.exists, chain.covers(target, cell)), z3.Not(at_its_place))
+            in_place = chain.origin(row, writer, lambda taken: home(taken.start, taken))
+        self.complete(window, self.call, window.instances, 0)
+        name = f"{self.word(writer)}[j] writes only rows of the transfer, each at its address"
+        return Query(name, window.facts(), z3.And(writer.exists, reached), z3.Not(in_place), self.world.hint)
 
-    def _writes(self, writer: Instance, buffer: str) -> bool:
-        return any(target.buffer.name == buffer for target in writes(writer.operation))
-
-    def _word(self, instance: Instance) -> str:
+    def word(self, instance: Instance) -> str:
+        """An operation in words."""
         return f"{type(instance.operation).__name__} of {self.model.names[instance.site.phase]}"
+
+
+class _Between:
+    """A reader and another writer of its cell: the writer must not come between the reader and its witness."""
+
+    def __init__(self, result: ResultModel, reader_phase: int, writer_phase: int, order: str) -> None:
+        self.result, self.world, self.order = result, result.world, order
+        self.reader_phase, self.writer_phase = reader_phase, writer_phase
+        self.call = result.call if order == "same" else self.world.integer("other call")
+        self._opened: dict[int, tuple[Window, list[Instance], list[Instance]]] = {}
+
+    def queries(self) -> Iterator[Query]:
+        """One query for each reader's access and each writer of the same buffer."""
+        window = Window(self.result.model)
+        readers, writers = self._two_steps(window)
+        for r, w in product(range(len(readers)), range(len(writers))):
+            for k, access in enumerate(reads(readers[r].operation)):
+                if any(target.buffer.name == access.buffer.name for target in writes(writers[w].operation)):
+                    yield self._query(r, k, w, 0)
+
+    def _two_steps(self, window: Window) -> tuple[list[Instance], list[Instance]]:
+        step = self.result.position if self.reader_phase == self.result.caller else self.world.integer("i")
+        readers = window.add("i", self.result.call, self.reader_phase, step)
+        return readers, window.add("j", self.call, self.writer_phase, self.world.integer("j"))
+
+    def _open(self, reach: int) -> tuple[Window, list[Instance], list[Instance]]:
+        if reach not in self._opened:
+            window = Window(self.result.model)
+            readers, writers = self._two_steps(window)
+            self.result.complete(window, self.call, [*readers, *writers], reach)
+            self._opened[reach] = window, readers, writers
+        return self._opened[reach]
+
+    def _query(self, r: int, k: int, w: int, reach: int) -> Query:
+        window, readers, writers = self._open(reach)
+        reader, writer = readers[r], writers[w]
+        access, chain = reads(reader.operation)[k], self.result.chain(window)
+        cell, _, reached = chain.some_cell(access, "x")
+        touched = [chain.touches(target, cell) for target in writes(writer.operation) if target.buffer.name == cell.buffer.name]
+        calls = {"same": writer.call == reader.call, "earlier": writer.call < reader.call, "later": reader.call < writer.call}
+        met = z3.And(reader.exists, writer.exists, calls[self.order], z3.Not(window.same(reader, writer)), reached, z3.Or(touched))
+        if cell.buffer.name == self.result.source:
+            apart = writer.end <= reader.begin if self.order == "earlier" else reader.end <= writer.begin
+        else:
+            apart = self._witnessed(window, chain, cell, reader, writer)
+        name = f"{self.result.word(reader)}[i] reads {cell.buffer.name}, {self.result.word(writer)}[j] of the {self.order} call"
+        wider = partial(self._query, r, k, w, reach + 1) if reach < REACH else None
+        return Query(f"{name} does not come between", window.facts(), met, z3.Not(apart), self.world.hint, wider=wider)
+
+    def _witnessed(self, window: Window, chain: Chain, cell: Rows, reader: Instance, writer: Instance) -> Term:
+        """That the reader has its witness for the cell, with which the writer does not interfere."""
+        cases = [z3.BoolVal(False, self.world.context)]
+        for witness, _, is_witness in chain.witnesses(cell, reader):
+            clear = z3.Or(window.same(witness, writer), writer.end <= witness.begin, reader.end <= writer.begin)
+            cases.append(z3.And(is_witness, witness.end <= reader.begin, clear))
+        return z3.Or(cases)
 
 
 def queries(function: SchemeFunction) -> Iterator[Query]:
@@ -221,4 +217,4 @@ def queries(function: SchemeFunction) -> Iterator[Query]:
     yield from result.untouched()
 
 
-T3 = Theorem[SchemeFunction]("T3", "the result", CLAIM, queries, lambda function: search(function, wrong_rows))
+T3 = Theorem[SchemeFunction]("T3", "the result", CLAIM, queries, lambda function, most: search(function, wrong_rows, most))

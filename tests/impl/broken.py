@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from kvstage_model.library import LIBRARY, Pair
 from kvstage_model.operations import Copy, HostCopy, Operation, SyncStream
 from kvstage_model.runs import PagedRows
 from kvstage_model.scheme import Scheme
-from kvstage_model.schemes import LIBRARY, Pair
 
 Edit = Callable[[list[Operation]], Iterable[Operation]]
 

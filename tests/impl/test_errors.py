@@ -22,8 +22,8 @@ from kvstage import (
 )
 from kvstage.pool import as_bytes
 from kvstage.runtime import Runtime
+from kvstage_model.library import LIBRARY
 from kvstage_model.runs import PagedRows
-from kvstage_model.schemes import LIBRARY
 
 
 def rows(count: int) -> torch.Tensor:

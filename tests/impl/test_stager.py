@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from plain import plain_read, plain_write, random_blocks, random_rows, raw, same
 
 from kvstage import PagedPool, Stager, Stats, ThreadDevice, UnknownSchemeError
-from kvstage_model.schemes import LIBRARY
+from kvstage_model.library import LIBRARY
 
 SCHEMES = sorted(LIBRARY)
 GEOMETRIES = [

@@ -23,20 +23,20 @@ class Place:
 
     def pooled(self, i: int) -> Rows:
         """The rows of run i in the pool."""
-        run = self.runs.run(i)
+        run = self.runs.part(i)
         return self.pool.at(run.slot, run.start, run.count)
 
     def staged(self, i: int, slot: int = 0) -> Rows:
         """As many rows of the staging buffer."""
-        return self.stage.at(slot, 0, self.runs.run(i).count)
+        return self.stage.at(slot, 0, self.runs.part(i).count)
 
     def scratched(self, i: int) -> Rows:
         """As many rows of the scratch buffer."""
-        return self.scratch.at(0, 0, self.runs.run(i).count)
+        return self.scratch.at(0, 0, self.runs.part(i).count)
 
     def delivered(self, i: int) -> Rows:
         """The rows of run i where the host has them."""
-        run = self.runs.run(i)
+        run = self.runs.part(i)
         return self.out.at(0, run.position, run.count)
 
     def fetch(self, i: int, slot: int = 0, stream: str = "copy") -> Copy:

@@ -6,10 +6,10 @@ from itertools import combinations
 from hypothesis import strategies as st
 
 from kvstage_model.axioms import Moment
+from kvstage_model.machine import Machine
 from kvstage_model.operations import Buffer, Copy, HostCopy, HostRead, HostWrite, Memory, Operation, Rows, SyncStream
 from kvstage_model.runs import PagedRows
 from kvstage_model.schedules import Schedule
-from kvstage_model.simulator import Machine
 from kvstage_model.trace import Issued
 
 BUFFERS = (Buffer("left", Memory.PINNED, 2, 2), Buffer("right", Memory.PINNED, 2, 2))

@@ -49,7 +49,7 @@ def test_every_partition_meets_what_is_assumed_of_any_runs(transfer: tuple[Paged
         shared = ("number", "length", "longest", "num_blocks", "block_size")
         pinned = pins(world, tuple(getattr(any_, name) for name in shared), tuple(getattr(runs, name) for name in shared))
         for i in range(min(runs.number, 3)):
-            run, concrete = any_.run(world.index(world.term(i))), runs.run(i)
+            run, concrete = any_.part(world.index(world.term(i))), runs.part(i)
             fields = ("slot", "start", "count", "position")
             pinned += pins(world, tuple(getattr(run, f) for f in fields), tuple(getattr(concrete, f) for f in fields))
         for position in range(min(runs.length, 3)):
@@ -105,7 +105,7 @@ def test_the_contract_holds_of_any_runs_wherever_it_is_asked(distinct: bool) -> 
     world = World()
     runs: Runs = any_runs(world, "runs", world.integer("call"), distinct)
     i, j, p = (world.integer(name) for name in "ijp")
-    runs.run(i), runs.run(j), runs.address(p)
+    runs.part(i), runs.part(j), runs.address(p)
     checked = 0
     for (a, b), position in product(((i, j), (j, i)), (p,)):
         for clause in contract(runs, a, b, position):

@@ -62,12 +62,12 @@ def test_the_runs_hold_the_rows_of_the_transfer(partition: Partition) -> None:
 
 def flat(runs: Runs) -> list[tuple[int, int, int]]:
     """All runs, one after the other: position, block and row in it."""
-    found = [runs.run(i) for i in range(runs.number)]
+    found = [runs.part(i) for i in range(runs.number)]
     return [(run.position + k, run.slot, run.start + k) for run in found for k in range(run.count)]
 
 
 def spelled(runs: Runs) -> list[tuple[int, int, int, int]]:
-    found = [runs.run(i) for i in range(runs.number)]
+    found = [runs.part(i) for i in range(runs.number)]
     return [(run.slot, run.start, run.count, run.position) for run in found]
 
 
@@ -96,7 +96,7 @@ def changed(runs: Runs, **changes: int) -> Runs:
     only = changes.pop("only", None)
 
     def run(i: int) -> Run:
-        old = runs.run(i)
+        old = runs.part(i)
         if only is not None and i != only:
             return old
         return replace(old, **{name: getattr(old, name) + change for name, change in changes.items()})

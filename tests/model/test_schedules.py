@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from kvstage_model.axioms import Moment
+from kvstage_model.machine import Machine
 from kvstage_model.operations import Buffer, Copy, HostRead, Memory, SyncStream
 from kvstage_model.schedules import (
     Hold,
@@ -18,7 +19,6 @@ from kvstage_model.schedules import (
     delays,
     exhaustive,
 )
-from kvstage_model.simulator import Machine
 from kvstage_model.trace import Trace, TraceEvent
 from tests.model.programs import Log, issued, run
 

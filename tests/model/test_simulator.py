@@ -8,14 +8,15 @@ from itertools import product
 import pytest
 
 from kvstage_model.axioms import Moment
+from kvstage_model.library import LIBRARY, per_block_read, per_block_write, per_row_read, per_row_write
+from kvstage_model.machine import DeadlockError, Machine
 from kvstage_model.operations import Copy, HostCopy, HostRead, Operation, SyncStream
 from kvstage_model.parameters import SchemeFunction, declared, small_values
 from kvstage_model.races import HappensBefore, Race, races
 from kvstage_model.runs import PagedRows
 from kvstage_model.schedules import Hold, IssueOrder, Move, Replay, Schedule, delays, exhaustive
 from kvstage_model.scheme import Scheme
-from kvstage_model.schemes import LIBRARY, per_block_read, per_block_write, per_row_read, per_row_write
-from kvstage_model.simulator import DeadlockError, Machine, Simulation, simulate
+from kvstage_model.simulator import Simulation, simulate
 from kvstage_model.trace import unroll
 from tests.model.programs import total
 

@@ -1,10 +1,10 @@
 """Programs and traces in words."""
 
+from kvstage_model.library import per_block_write, per_row_read
 from kvstage_model.operations import Buffer, Copy, HostCopy, HostRead, HostWrite, Memory, SyncStream
 from kvstage_model.runs import PagedRows
 from kvstage_model.schedules import Hold
 from kvstage_model.scheme import Scheme
-from kvstage_model.schemes import per_block_write, per_row_read
 from kvstage_model.simulator import simulate
 from kvstage_model.trace import HOST, Issued, describe, span, unroll, wording
 from tests.model.programs import total

@@ -52,7 +52,7 @@ def read(runs: Runs) -> Scheme:
     out = Buffer("out", Memory.PAGEABLE, 1, runs.length)
 
     def step(i):
-        run = runs.run(i)
+        run = runs.part(i)
         yield Copy("copy", pool.at(run.slot, run.start, run.count), stage.at(0, 0, run.count))
         yield SyncStream("copy")
         yield HostCopy(stage.at(0, 0, run.count), out.at(0, run.position, run.count))

@@ -83,7 +83,7 @@ def test_the_verdict_that_was_found_decides_the_exit_code(
 
 
 def test_a_wrong_expectation_in_the_real_catalogue_turns_it_red(catalogue_of: SetCatalogue, capsys: Captured) -> None:
-    from kvstage_model.schemes import per_row_read
+    from kvstage_model.library import per_row_read
     from kvstage_proofs.bounds_theorem import T7
 
     catalogue_of(T7.of(per_row_read, "per_row", "read"))
