@@ -1,0 +1,305 @@
+"""Traps: each of these gave a false verdict in a prototype of the prover. With each, a twin that takes the guard away."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Annotated, Any
+
+import pytest
+import z3
+
+from kvstage_model.bounds import bounds
+from kvstage_model.model import Instance
+from kvstage_model.operations import Buffer, Copy, HostWrite, Memory, Operation, Rows, SyncStream
+from kvstage_model.parameters import AtLeast, SchemeFunction
+from kvstage_model.scheme import Scheme
+from kvstage_model.symbolic import Condition
+from kvstage_model.variants import Named, edited, without
+from kvstage_model.window import Window
+from kvstage_model.world import World
+from kvstage_proofs import bounds_theorem
+from kvstage_proofs import judge as judge_module
+from kvstage_proofs.bounds_theorem import T7
+from kvstage_proofs.hazards import T1
+from kvstage_proofs.judge import judge, verdict_of
+from kvstage_proofs.obligation import Theorem, Verdict
+from kvstage_proofs.query import Answer, Asked, Query, ask, check
+from tests.model.loops import WAIT, Place, loop, stored
+
+PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED = Verdict
+STAGE = Buffer("stage", Memory.PINNED, 4, 4)
+
+
+def claimed(theorem: Theorem[SchemeFunction], function: SchemeFunction) -> Verdict:
+    """What the solver alone makes of it, with no small instance to disagree."""
+    return verdict_of(tuple(ask(query) for query in theorem.queries(function)))[0]
+
+
+# -- (2) identity of an operation by its label
+
+
+def two_alike(place: Place, i: int) -> Iterator[Operation]:
+    """Two copies of one step, alike but for their streams and sources, into one slot."""
+    yield place.fetch(i, stream="a")
+    yield Copy("b", place.scratched(i), place.staged(i))
+    yield SyncStream("a")
+    yield SyncStream("b")
+    yield place.take(i)
+
+
+def test_two_operations_that_look_alike_are_two() -> None:
+    """A prototype told operations apart by kind and step: a copy could not race with another copy of its own step."""
+    assert judge(T1.of(loop(two_alike), "loop")).verdict is REFUTED
+
+
+def test_told_apart_by_their_labels_the_race_of_two_copies_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Window.before
+
+    def before(window: Window, first: Instance, second: Instance) -> Any:
+        alike = type(first.operation) is type(second.operation) and window.instances
+        one_label = z3.And(z3.BoolVal(bool(alike), window.world.context), first.step == second.step, first.call == second.call)
+        return z3.And(real(window, first, second), z3.Not(one_label))
+
+    monkeypatch.setattr(Window, "before", before)
+    assert claimed(T1, loop(two_alike)) is PROVED
+
+
+# -- (4) `if i == 0` on raw solver terms
+
+
+def no_wait_at_first(place: Place, i: int) -> Iterator[Operation]:
+    yield place.scribble(i)
+    yield place.store(i)
+    if i == 0:
+        return
+    yield WAIT
+
+
+def test_what_step_0_does_otherwise_is_judged() -> None:
+    """`bool(term == 0)` of a raw term is False without a word: the prototype never saw what step 0 does."""
+    judgement = judge(T1.of(loop(no_wait_at_first), "loop"))
+    assert judgement.verdict is REFUTED
+    assert judgement.counterexample is not None
+    assert "step 0: Copy" in judgement.counterexample.wrong
+
+
+def test_with_raw_truth_step_0_goes_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Condition, "__bool__", lambda condition: bool(condition.term))  # z3's own: `a == b` is one term
+    assert claimed(T1, loop(no_wait_at_first)) is PROVED
+
+
+def test_a_raw_term_that_leaks_into_a_scheme_is_unsupported() -> None:
+    def leaks(n: Annotated[int, AtLeast(1)]) -> Scheme:
+        return Scheme("leaks", (STAGE,), n, lambda i: [HostWrite(STAGE.at(z3.Int("slot"), 0, 1))])
+
+    judgement = judge(T1.of(leaks, "loop"))
+    assert judgement.verdict is UNSUPPORTED
+    assert "must be integers" in judgement.reason
+
+
+def test_a_truth_compared_with_true_is_judged() -> None:
+    """By identity `(i % 2 == 0) == True` is False without a word, and the wait looked as if it always came."""
+
+    def odd_steps_wait(place: Place, i: int) -> Iterator[Operation]:
+        yield place.scribble(i)
+        yield place.store(i)
+        if (i % 2 == 0) == True:  # noqa: E712 people write it
+            return
+        yield WAIT
+
+    assert judge(T1.of(loop(odd_steps_wait), "loop")).verdict is REFUTED
+
+
+@pytest.mark.parametrize("name", ["i", "j", "p", "x", "call"])
+def test_a_parameter_named_like_a_step_is_judged_at_every_step(name: str) -> None:
+    """A parameter `j` was the same symbol as step j of the proof, which then looked at no other pair of steps."""
+
+    def scheme(**values: int) -> Scheme:
+        def step(i: int) -> Iterator[Operation]:
+            yield HostWrite(STAGE.at(0, 0, 1))
+            yield Copy("copy", STAGE.at(0, 0, 1), STAGE.at(1, 0, 1))
+            if i != values[name]:
+                yield WAIT
+
+        return Scheme("named", (STAGE,), 9, step, (WAIT,))
+
+    namespace: dict[str, Any] = {"scheme": scheme, "Annotated": Annotated, "AtLeast": AtLeast}
+    exec(f"def named({name}: Annotated[int, AtLeast(0)]): return scheme({name}={name})", namespace)
+    assert judge(T1.of(namespace["named"], "loop")).verdict is REFUTED
+
+
+# -- (5), (6), (7): what T1 can't see, T7 demands
+
+
+def beyond_the_slot(place: Place, i: int) -> Iterator[Operation]:
+    """One row beyond the first slot is the second slot's first row: somebody else's."""
+    yield HostWrite(place.stage.at(0, 1, place.runs.run(i).count))
+
+
+def onto_itself(place: Place, i: int) -> Iterator[Operation]:
+    yield Copy("copy", place.staged(i), place.staged(i))
+    yield WAIT
+
+
+def of_negative_count(place: Place, i: int) -> Iterator[Operation]:
+    """Rows [0, -1) have no row in common with any, so no such copy ever races."""
+    yield Copy("copy", place.scratch.at(0, 0, -1), place.stage.at(0, 0, -1))
+    yield place.scribble(i)
+
+
+BLIND: dict[str, tuple[Any, str]] = {
+    "rows beyond a slot's end": (beyond_the_slot, "lie inside its slot"),
+    "an operation that overlaps itself": (onto_itself, "source and target are disjoint"),
+    "a negative count": (of_negative_count, "is not negative"),
+}
+
+
+@pytest.mark.parametrize(("body", "demand"), BLIND.values(), ids=BLIND.keys())
+def test_what_t1_proves_of_rows_that_are_none_t7_refutes(body: Any, demand: str) -> None:
+    """T1 compares slots and rows by number, and pairs of operations: it has nothing to say about these, and says PROVED."""
+    assert judge(T1.of(loop(body), "loop")).verdict is PROVED
+    judgement = judge(T7.of(loop(body), "loop"))
+    assert judgement.verdict is REFUTED
+    assert demand in judgement.counterexample.wrong  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("body", "demand"), BLIND.values(), ids=BLIND.keys())
+def test_without_the_demand_nothing_refutes_them(body: Any, demand: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fewer(operation: Operation) -> Iterator[tuple[str, bool]]:
+        yield from ((words, met) for words, met in bounds(operation) if demand not in words)
+
+    monkeypatch.setattr(bounds_theorem, "bounds", fewer)
+    assert claimed(T7, loop(body)) is PROVED
+
+
+# -- (8) contradictory assumptions
+
+
+def only_before_step_0(place: Place, i: int) -> Iterator[Operation]:
+    if i < 0:
+        yield place.scribble(i)
+        yield place.store(i)
+
+
+def only_below_the_range(n: Annotated[int, AtLeast(2)]) -> Scheme:
+    def step(i: int) -> Iterator[Operation]:
+        if n < 2:
+            yield Copy("copy", STAGE.at(0, 0, 1), STAGE.at(1, 0, 1))
+
+    return Scheme("never", (STAGE,), n, step)
+
+
+NEVER: dict[str, Callable[[], SchemeFunction]] = {
+    "steps below 0": lambda: loop(only_before_step_0),
+    "a parameter below its range": lambda: only_below_the_range,
+    "no steps": lambda: loop(stored, steps=lambda runs: 0),
+    "a negative number of steps": lambda: loop(stored, steps=lambda runs: -runs.number),
+}
+
+
+@pytest.mark.parametrize("function", NEVER.values(), ids=NEVER.keys())
+@pytest.mark.parametrize("theorem", [T1, T7])
+def test_a_claim_about_nothing_is_vacuous(function: Callable[[], SchemeFunction], theorem: Theorem[SchemeFunction]) -> None:
+    """From assumptions that can't hold everything follows: a loop that never copies was proved free of hazards."""
+    assert judge(theorem.of(function(), "loop")).verdict is VACUOUS
+
+
+def trusting(query: Query) -> Asked:
+    """Asks for the doubt alone."""
+    answer, steps = check([*query.facts, query.premise, query.doubt])
+    return Asked(query.name, answer, Answer.SAT, query.must_hold, 0.0, steps)
+
+
+@pytest.mark.parametrize("theorem", [T1, T7])
+def test_without_a_look_at_the_premise_it_is_proved(theorem: Theorem[SchemeFunction], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_module, "ask", trusting)
+    assert judge(theorem.of(loop(only_before_step_0), "loop")).verdict is PROVED
+
+
+def test_axioms_that_contradict_each_other_are_vacuous(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An axiom the wrong way round rules every pair of operations out: no race, and no proof."""
+    real = Window.facts
+
+    def contradictory(window: Window) -> list[Any]:
+        pairs = permutations(window.instances, 2)
+        return [*real(window), *(z3.Implies(z3.And(a.exists, b.exists), a.end < b.begin) for a, b in pairs)]
+
+    monkeypatch.setattr(Window, "facts", contradictory)
+    assert judge(T1.of(loop(stored), "loop")).verdict is VACUOUS
+    monkeypatch.setattr(judge_module, "ask", trusting)
+    assert judge(T1.of(loop(stored), "loop")).verdict is PROVED
+
+
+# -- (9) "the n-th wait" of a step with branches
+
+
+def branching(place: Place, i: int) -> Iterator[Operation]:
+    """The wait that counts is the first one on even steps, and the second one on odd steps."""
+    yield place.scribble(i)
+    yield place.store(i)
+    if i % 2 == 1:
+        yield SyncStream("another")
+    yield WAIT
+
+
+def without_the_first(scheme: Scheme) -> Scheme:
+    def step(i: int) -> Iterator[Operation]:
+        listed = list(scheme.step(i))
+        first = next(operation for operation in listed if isinstance(operation, SyncStream))
+        yield from (operation for operation in listed if operation is not first)
+
+    return replace(scheme, step=step)
+
+
+def test_a_wait_that_is_taken_out_by_name_is_gone_on_every_path() -> None:
+    function = edited(loop(branching), without(Named(SyncStream, "copy")))
+    judgement = judge(T1.of(function, "loop"))
+    assert judgement.verdict is REFUTED
+    assert not [one for one in without(Named(SyncStream, "another"))(loop(branching)(runs=runs())).step(1) if _another(one)]
+
+
+def _another(operation: Operation) -> bool:
+    return isinstance(operation, SyncStream) and operation.stream == "another"
+
+
+def runs() -> Any:
+    from kvstage_model.runs import PagedRows, by_row
+
+    return by_row(PagedRows(lambda k: k, 4, 1, 0, 4))
+
+
+def test_taken_out_by_number_another_one_is_gone_on_each_path() -> None:
+    scheme = edited(loop(branching), without_the_first)(runs=runs())
+    left = [[operation.stream for operation in scheme.step(i) if isinstance(operation, SyncStream)] for i in (0, 1)]
+    assert left == [[], ["copy"]]
+
+
+# -- (10) `==` or `in` on operations with symbolic fields
+
+
+@dataclass(frozen=True)
+class ByValue:
+    """Rows as they must not be: compared by value."""
+
+    slot: int
+    start: int
+
+
+def test_operations_and_rows_never_compare_by_value() -> None:
+    """Compared by value, `operation in seen` would fork the proof, once for each field, where nobody asked for a branch."""
+    world = World()
+    i, j = world.integer("i"), world.integer("j")
+    mine, other = (HostWrite(STAGE.at(index, 0, 1)) for index in (i, j))
+    for one, another in ((mine, other), (mine.target, other.target), (STAGE, replace(STAGE)), (WAIT, SyncStream("copy"))):
+        paths = world.paths(lambda one=one, another=another: (one == another, one in [another]))
+        assert [path.decisions for path in paths] == [()]
+        assert one != another
+        assert one == one
+
+
+def test_compared_by_value_they_fork_the_proof() -> None:
+    world = World()
+    i, j = world.integer("i"), world.integer("j")
+    paths = world.paths(lambda: ByValue(i, 0) == ByValue(j, 0))
+    assert [path.decisions for path in paths] == [(True,), (False,)]
+    assert Rows.__eq__ is object.__eq__
