@@ -17,8 +17,9 @@ def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:
     for source, target in product(reads(operation), writes(operation)):
         if not isinstance(operation, Launch):
             yield Clause("source and target have as many rows", True, source.count == target.count)
-        if source.buffer.name == target.buffer.name and isinstance(source, Rows) and isinstance(target, Rows):
-            yield Clause("source and target are disjoint", True, disjoint(source, target))
+        if source.buffer.name == target.buffer.name:
+            (mine, reached), (other_rows, other_reached) = _some(source, row), _some(target, other)
+            yield Clause("source and target are disjoint", reached & other_reached, disjoint(mine, other_rows))
     for target in writes(operation):
         if isinstance(target, Paged):
             two = (row >= 0) & (row < other) & (other < target.count)
@@ -28,10 +29,15 @@ def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:
 def _inside(access: Access, row: int) -> Iterator[Clause]:
     name = access.buffer.name
     yield Clause(f"the count of rows of {name} is not negative", True, access.count >= 0)
-    rows, reached = (access, True) if isinstance(access, Rows) else (access.at(row), (row >= 0) & (row < access.count))
+    rows, reached = _some(access, row)
     last = rows.start + rows.count
     yield Clause(f"the slot of {name} exists", reached, (rows.slot >= 0) & (rows.slot < rows.buffer.slots))
     yield Clause(f"the rows of {name} lie inside its slot", reached, (rows.start >= 0) & (last <= rows.buffer.rows))
+
+
+def _some(access: Access, row: int) -> tuple[Rows, bool]:
+    """Rows of an access, and whether it reaches them: a run as it is, or one row of a kernel's."""
+    return (access, True) if isinstance(access, Rows) else (access.at(row), (row >= 0) & (row < access.count))
 
 
 def broken_bound(operation: Operation) -> str | None:

@@ -53,7 +53,7 @@ class Window:
         return [i for i in here if z3.simplify(i.step).eq(step)]
 
     def _put(self, call: int, phase: int, step: Term) -> list[Instance]:
-        name = f"{step} of {self.world.term(call)} in {phase}"
+        name = f"step {step.get_id()} of {self.world.term(call).get_id()} in {phase}"  # as text, long terms look alike
         return self.add(name, call, phase, self.world.index(step))
 
     def widen(self, instances: Sequence[Instance], reach: int) -> None:
