@@ -53,11 +53,15 @@ class Statement:
 
 @dataclass(frozen=True)
 class Obligation:
-    """A statement, the queries that prove it, and the search for an instance that breaks it, among so many or all small ones."""
+    """A statement, the queries that prove it, and the search for an instance that breaks it, among so many or all small ones.
+
+    `subject` is what it is about: a scheme function, a partition, or lemmas.
+    """
 
     statement: Statement
     queries: Callable[[], Iterator[Query]]
     search: Callable[[int | None], Counterexample | None]
+    subject: object = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class Theorem(Generic[Subject]):
     def of(self, subject: Subject, scheme: str, direction: str = "-", expected: Verdict = Verdict.PROVED) -> Obligation:
         """The obligation to show it of one subject."""
         statement = Statement(scheme, direction, self.name, self.claim, expected, self.title)
-        return Obligation(statement, partial(self.queries, subject), partial(self.search, subject))
+        return Obligation(statement, partial(self.queries, subject), partial(self.search, subject), subject)
 
 
 @dataclass(frozen=True, eq=False)
