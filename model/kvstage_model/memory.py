@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from .bounds import broken_bound
-from .operations import Access, Buffer, parts
+from .operations import Access, Buffer, HostRead, Operation, parts, reads, writes
 from .scheme import Direction, Scheme
 from .trace import Issued, describe, span
 
@@ -43,14 +43,24 @@ def every_cell(buffer: Buffer) -> tuple[Cell, ...]:
 
 
 class BoundsError(ValueError):
-    """An operation names rows that its buffer doesn't have, or moves rows to fewer or more rows."""
+    """An operation names rows that its buffer doesn't have, overlaps itself, or moves rows to fewer or more rows."""
 
 
 def check(issued: Issued) -> None:
-    """Raises BoundsError where an operation leaves its buffers, or its two sides differ in length."""
+    """Raises BoundsError where an operation leaves its buffers, overlaps itself, or its two sides differ in length."""
     broken = broken_bound(issued.operation)
     if broken is not None:
-        raise BoundsError(f"{describe(issued)}: not so: {broken}")
+        raise BoundsError(f"{describe(issued)}: {_outside(issued.operation) or f'not so: {broken}'}")
+
+
+def _outside(operation: Operation) -> str | None:
+    """The first rows that are not inside their buffer, in words; the row alone of what a kernel reaches row by row."""
+    for access in (*reads(operation), *writes(operation)):
+        for rows in parts(access):
+            if broken_bound(HostRead(rows)) is not None:
+                buffer = rows.buffer
+                return f"{span(rows)} is not inside {buffer.name}, which has {buffer.slots} slots of {buffer.rows} rows"
+    return None
 
 
 class Cells:

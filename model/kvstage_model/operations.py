@@ -75,6 +75,17 @@ Access: TypeAlias = Rows | Paged
 """What an operation reads or writes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Where the first rows of a concrete transfer lie, as a list: plain data, unlike a partition's functions."""
+
+    places: tuple[tuple[int, int], ...]
+
+    def address(self, position: int) -> tuple[int, int]:
+        """Block and row of the `position`-th row."""
+        return self.places[position]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
     """One event of an indexed family: `Event("filled", slot)`. `call` tells events apart that don't outlive a call."""

@@ -4,10 +4,25 @@ One type serves a simulated run, a recorded run and a counterexample.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from .axioms import Moment
-from .operations import Access, OnStream, Operation, Paged, event_of, reads, stream_of, writes
+from .operations import (
+    Access,
+    Gather,
+    Launch,
+    Listed,
+    OnStream,
+    Operation,
+    Paged,
+    Rows,
+    Scatter,
+    event_of,
+    reads,
+    stream_of,
+    writes,
+)
 from .scheme import Scheme
 
 HOST = "host"
@@ -39,7 +54,31 @@ def _issued(calls: Sequence[Scheme]) -> Iterator[Issued]:
         for phase in scheme.phases:
             for step in range(phase.steps):
                 for operation in phase.step(step):
-                    yield Issued(call, phase.name, step, scheme.in_call(operation, call))
+                    yield Issued(call, phase.name, step, plain(scheme.in_call(operation, call)))
+
+
+def plain(operation: Operation) -> Operation:
+    """A concrete operation as data alone: what a kernel reaches becomes a list of places."""
+    match operation:
+        case Gather():
+            return replace(operation, source=_listed(operation.source))
+        case Scatter():
+            return replace(operation, target=_listed(operation.target))
+        case Launch():
+            reads, writes = (tuple(map(_listed, accesses)) for accesses in (operation.reads, operation.writes))
+            return replace(operation, reads=reads, writes=writes)
+        case _:
+            return operation
+
+
+AnyAccess = TypeVar("AnyAccess", Rows, Paged, Access)
+
+
+def _listed(access: AnyAccess) -> AnyAccess:
+    if not isinstance(access, Paged):
+        return access
+    places = tuple(access.rows.address(position) for position in range(access.first + access.count))
+    return replace(access, rows=Listed(places))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from .operations import Operation, stream_of
+from .operations import Operation, RecordEvent, SyncEvent, SyncStream, WaitEvent, event_of, stream_of
 from .parameters import Declared, SchemeFunction, declared
 from .scheme import Scheme
 
@@ -13,18 +13,38 @@ Edit: TypeAlias = Callable[[Scheme], Scheme]
 
 @dataclass(frozen=True)
 class Named:
-    """The operations of one kind, on one stream where it is given. Never "the n-th": branches renumber."""
+    """The operations of one kind, on one stream and of one event where they are given. Never "the n-th": branches renumber."""
 
     kind: type
     stream: str | None = None
+    event: str | None = None
+
+    @classmethod
+    def of(cls, operation: Operation) -> "Named":
+        """The name of an operation, with all that names it."""
+        event = event_of(operation)
+        return cls(type(operation), stream_of(operation), event.name if event else None)
 
     def __call__(self, operation: Operation) -> bool:
         """Whether it is one of them."""
-        return isinstance(operation, self.kind) and self.stream in (None, stream_of(operation))
+        event = event_of(operation)
+        of_event = self.event is None or (event is not None and event.name == self.event)
+        return isinstance(operation, self.kind) and self.stream in (None, stream_of(operation)) and of_event
 
     def __str__(self) -> str:
         """As people would say it."""
-        return self.kind.__name__ + (f" on stream {self.stream}" if self.stream else "")
+        event = f" of {self.event!r}" if self.event else ""
+        return self.kind.__name__ + event + (f" on stream {self.stream}" if self.stream else "")
+
+
+Ordering = SyncStream | SyncEvent | WaitEvent | RecordEvent
+"""What orders operations and does nothing else: the waits, and the records that they wait for."""
+
+
+def orderings(scheme: Scheme) -> tuple[Named, ...]:
+    """The names of all waits and records of a concrete scheme, in the order in which they are first issued."""
+    issued = (operation for phase in scheme.phases for i in range(phase.steps) for operation in phase.step(i))
+    return tuple(dict.fromkeys(Named.of(operation) for operation in issued if isinstance(operation, Ordering)))
 
 
 def edited(function: SchemeFunction, edit: Edit) -> Declared:
@@ -33,12 +53,12 @@ def edited(function: SchemeFunction, edit: Edit) -> Declared:
 
 
 def without(named: Named) -> Edit:
-    """Take operations out, of the loop and of the epilogue."""
+    """Take operations out, wherever they stand."""
 
     def edit(scheme: Scheme) -> Scheme:
         kept = _each_step(scheme, lambda operations: (operation for operation in operations if not named(operation)))
-        epilogue = tuple(operation for operation in scheme.epilogue if not named(operation))
-        return replace(kept, name=f"{scheme.name} without {named}", epilogue=epilogue)
+        prologue, epilogue = (tuple(o for o in once if not named(o)) for once in (scheme.prologue, scheme.epilogue))
+        return replace(kept, name=f"{scheme.name} without {named}", prologue=prologue, epilogue=epilogue)
 
     return edit
 

@@ -1,7 +1,8 @@
 """Judging: put an obligation's queries to the solver, search for a counterexample where one may exist, and say which it is."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from kvstage_model.parameters import ParameterError
 from kvstage_model.search import LOOKED
@@ -9,6 +10,9 @@ from kvstage_model.symbolic import UnsupportedError
 
 from .obligation import Judgement, Obligation, Verdict
 from .query import Answer, Asked, Query, ask
+
+Review: TypeAlias = Callable[[Judgement, Sequence[Query]], Judgement]
+"""What is done with a judgement and the queries that were asked last, in the process that asked them."""
 
 SMALLEST = 24
 """How many small instances may disagree with a proof: it costs little, and an unsound proof would not survive it."""
@@ -18,12 +22,19 @@ BEFORE_THE_SEARCH = 2
 """How often an open query is asked again with more facts before small instances are searched."""
 
 
-def judge(obligation: Obligation) -> Judgement:
-    """The verdict on one obligation. Only `unsat`, under a premise that can hold, proves, and no small instance may disagree."""
+def judge(obligation: Obligation, *reviews: Review) -> Judgement:
+    """The verdict on one obligation. Only `unsat`, under a premise that can hold, proves, and no small instance may disagree.
+
+    What must be REFUTED is searched for an instance first: one that breaks it needs no solver.
+    """
     begun = time.perf_counter()
+    asked: list[tuple[Query, Asked]] = []
     counterexample = None
     try:
-        asked = [(query, ask(query)) for query in obligation.queries()]
+        if obligation.statement.expected is Verdict.REFUTED:
+            counterexample = obligation.search(None)
+        if counterexample is None:
+            asked = [(query, ask(query)) for query in obligation.queries()]
         for number, (query, answer) in enumerate(asked):
             if answer.open and counterexample is None:
                 asked[number] = _widened(query, answer, BEFORE_THE_SEARCH)
@@ -39,7 +50,10 @@ def judge(obligation: Obligation) -> Judgement:
     if verdict is Verdict.PROVED:
         counterexample = obligation.search(SMALLEST)
         verdict, why = (Verdict.REFUTED, BROKEN) if counterexample is not None else (verdict, why)
-    return Judgement(obligation.statement, verdict, time.perf_counter() - begun, answers, counterexample, why)
+    judgement = Judgement(obligation.statement, verdict, time.perf_counter() - begun, answers, counterexample, why)
+    for review in reviews:
+        judgement = review(judgement, [query for query, _ in asked])
+    return judgement
 
 
 def _widened(query: Query, answer: Asked, times: int | None = None) -> tuple[Query, Asked]:

@@ -24,6 +24,8 @@ class Verdict(Enum):
     """Neither proved nor broken by any small instance."""
     UNSUPPORTED = "UNSUPPORTED"
     """The scheme does something that the model has no exact meaning for."""
+    DISAGREE = "DISAGREE"
+    """Two solvers answered one question differently, so one of them is wrong: nothing is known."""
 
 
 Subject = TypeVar("Subject")
@@ -90,7 +92,9 @@ class Judgement:
     asked: tuple[Asked, ...] = ()
     counterexample: Counterexample | None = None
     reason: str = ""
-    """Why it is VACUOUS, UNKNOWN or UNSUPPORTED, and what to do about it."""
+    """Why it is VACUOUS, UNKNOWN, UNSUPPORTED or DISAGREE, and what to do about it."""
+    second: tuple[Asked, ...] = ()
+    """What the second solver made of the same queries, where it was asked."""
 
     @property
     def ok(self) -> bool:

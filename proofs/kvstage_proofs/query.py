@@ -9,6 +9,9 @@ import z3
 
 from kvstage_model.symbolic import Term
 
+LINEAR, NONLINEAR = "QF_UFLIA", "QF_NIA"
+"""The logics of the queries, by SMT-LIB's names: the lemmas alone are not linear."""
+
 RLIMIT = 20_000_000
 """Budget of one question, in z3's own count of steps: the same in every process, on every machine."""
 
@@ -37,12 +40,20 @@ class Query:
     must_hold: bool = False
     wider: Callable[[], "Query"] | None = None
     """The same question with more facts, for where these do not suffice."""
+    logic: str = LINEAR
 
     def smt2(self) -> str:
         """The question as SMT-LIB text: unsat proves."""
+        return self._smt2(self.doubt)
+
+    def premise_smt2(self, hinted: bool = False) -> str:
+        """Whether the premise can hold, as SMT-LIB text; with the hint where `hinted`."""
+        return self._smt2(self.hint) if hinted else self._smt2()
+
+    def _smt2(self, *more: Term) -> str:
         solver = z3.Solver(ctx=self.doubt.ctx)
-        solver.add(*self.facts, self.premise, self.doubt)
-        return str(solver.to_smt2())
+        solver.add(*self.facts, self.premise, *more)
+        return f"(set-logic {self.logic})\n{solver.to_smt2()}"
 
 
 @dataclass(frozen=True)

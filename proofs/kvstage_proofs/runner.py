@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from multiprocessing import get_context
 
-from .judge import judge
+from .judge import Review, judge
 from .loading import obligations
 from .obligation import Judgement, Obligation, Statement
 from .result import T3
@@ -21,7 +21,9 @@ class RunnerError(Exception):
     """The run itself failed, whatever the obligations are worth."""
 
 
-def judged(targets: tuple[str, ...], stated: Sequence[Obligation], progress: Callable[[int], None]) -> Iterator[Judgement]:
+def judged(
+    targets: tuple[str, ...], stated: Sequence[Obligation], progress: Callable[[int], None], reviews: tuple[Review, ...] = ()
+) -> Iterator[Judgement]:
     """The judgements on `stated`, which are the obligations of `targets`, in order.
 
     Calls `progress` with the number of judgements that are there, each time one more is. Raises RunnerError where a
@@ -29,10 +31,10 @@ def judged(targets: tuple[str, ...], stated: Sequence[Obligation], progress: Cal
     """
     workers = processes(len(stated))
     if workers > 1:
-        yield from _in_workers(workers, targets, [obligation.statement for obligation in stated], progress)
+        yield from _in_workers(workers, targets, [obligation.statement for obligation in stated], progress, reviews)
         return
     for number, obligation in enumerate(stated, 1):
-        judgement = judge(obligation)
+        judgement = judge(obligation, *reviews)
         progress(number)
         yield judgement
 
@@ -43,12 +45,16 @@ def processes(number: int) -> int:
 
 
 def _in_workers(
-    workers: int, targets: tuple[str, ...], statements: list[Statement], progress: Callable[[int], None]
+    workers: int,
+    targets: tuple[str, ...],
+    statements: list[Statement],
+    progress: Callable[[int], None],
+    reviews: tuple[Review, ...],
 ) -> Iterator[Judgement]:
     # spawn, on every platform: a forked copy of the solver's state and threads is nobody's promise
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
-        asked = {k: pool.submit(_judgement, targets, k) for k in longest_first(statements)}
+        asked = {k: pool.submit(_judgement, targets, k, reviews) for k in longest_first(statements)}
         given = 0
         for number, future in enumerate(as_completed(asked.values()), 1):
             future.result()  # an error anywhere ends the run at once
@@ -76,5 +82,5 @@ def _stated(targets: tuple[str, ...]) -> tuple[Obligation, ...]:
     return obligations(targets)
 
 
-def _judgement(targets: tuple[str, ...], k: int) -> Judgement:
-    return judge(_stated(targets)[k])
+def _judgement(targets: tuple[str, ...], k: int, reviews: tuple[Review, ...]) -> Judgement:
+    return judge(_stated(targets)[k], *reviews)

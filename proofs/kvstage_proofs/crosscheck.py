@@ -1,0 +1,118 @@
+"""The second solver: cvc5 is asked each question that z3 was asked, and must give the same answer.
+
+The two share no code. What z3 says is believed only where cvc5 agrees; where they differ one of them is wrong, and
+nothing is known of the claim. cvc5 is imported when it is first asked: without `--crosscheck` nobody needs it.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+
+from .obligation import Judgement, Verdict
+from .query import Answer, Asked, Query
+
+SOLVER = "cvc5"
+RESOURCES = 10_000_000
+"""Budget of one question in cvc5's own count, 10 times what the largest question of the catalogue needs: some minutes."""
+
+
+class CrosscheckError(Exception):
+    """cvc5 is not there, or does not understand a question."""
+
+
+def require_cvc5() -> None:
+    """Raises CrosscheckError where cvc5 is not installed."""
+    if find_spec(SOLVER) is None:
+        raise CrosscheckError("the second solver, cvc5, is not installed: pip install 'kvstage[crosscheck]'")
+
+
+def version() -> str:
+    """The version of cvc5."""
+    import cvc5
+
+    return str(cvc5.__version__)
+
+
+def crosschecked(judgement: Judgement, queries: Sequence[Query]) -> Judgement:
+    """The judgement with cvc5's answers to its queries.
+
+    Where an answer differs from z3's the verdict is DISAGREE. Where cvc5 can't say, what z3 proved becomes UNKNOWN; an
+    instance that breaks a claim needs no solver, and stays REFUTED.
+    """
+    begun = time.perf_counter()
+    pairs = [(first, second_opinion(query, first)) for query, first in zip(queries, judgement.asked, strict=True)]
+    second = tuple(each for _, each in pairs)
+    checked = replace(judgement, second=second, seconds=judgement.seconds + time.perf_counter() - begun)
+    differ = [words for first, each in pairs for words in differences(first, each)]
+    if differ:
+        return replace(checked, verdict=Verdict.DISAGREE, reason="; ".join(differ))
+    silent = [each.name for each in second if Answer.UNKNOWN in (each.can_hold, each.answer) and each.can_hold is not Answer.UNSAT]
+    if silent and judgement.ok and judgement.verdict is not Verdict.REFUTED:
+        reason = f"z3 alone says {judgement.verdict.value}: cvc5 can't say whether {silent[0]!r}"
+        return replace(checked, verdict=Verdict.UNKNOWN, reason=f"{reason}, nor of {len(silent) - 1} more" if silent[1:] else reason)
+    return checked
+
+
+def second_opinion(query: Query, first: Asked) -> Asked:
+    """cvc5's answers to a query: whether its premise can hold, and to its doubt where z3 was asked it."""
+    begun = time.perf_counter()
+    can_hold, used = check(query.premise_smt2(hinted=True))
+    if can_hold is not Answer.SAT:
+        can_hold, more = check(query.premise_smt2())
+        used += more
+    answer = Answer.UNKNOWN
+    if first.can_hold is Answer.SAT:
+        answer, more = check(query.smt2())
+        used += more
+    return Asked(query.name, answer, can_hold, query.must_hold, time.perf_counter() - begun, used)
+
+
+def differences(first: Asked, second: Asked) -> Iterator[str]:
+    """Each question to which the solvers gave different answers, with both. An UNKNOWN differs from nothing."""
+    for question, mine, other in (
+        ("whether its premise can hold", first.can_hold, second.can_hold),
+        ("its doubt", first.answer, second.answer),
+    ):
+        if {mine, other} == {Answer.SAT, Answer.UNSAT}:
+            yield f"the solvers DISAGREE on {question}, of {first.name!r}: z3 says {mine.value}, cvc5 says {other.value}"
+
+
+def check(text: str) -> tuple[Answer, int]:
+    """cvc5's answer to SMT-LIB text with one question, and the resources that it took. Anything but sat or unsat is UNKNOWN.
+
+    Raises CrosscheckError where cvc5 can't read the text.
+    """
+    import cvc5
+
+    solver = cvc5.Solver(cvc5.TermManager())
+    solver.setOption("rlimit-per", str(RESOURCES))
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "query")
+    symbols = parser.getSymbolManager()
+    said = ""
+    while not (command := parser.nextCommand()).isNull():
+        said += command.invoke(solver, symbols)
+    said = said.strip()
+    if said.startswith("(error"):
+        raise CrosscheckError(f"cvc5 does not understand a query: {said}")
+    answer = Answer(said) if said in (Answer.SAT.value, Answer.UNSAT.value) else Answer.UNKNOWN
+    return answer, int(solver.getStatistics().get("resource::resourceUnitsUsed"))
+
+
+def summary(judgements: Sequence[Judgement]) -> str:
+    """How many queries cvc5 agreed on, how long it took, and which took it longest."""
+    pairs = [
+        (judgement, first, second)
+        for judgement in judgements
+        for first, second in zip(judgement.asked, judgement.second, strict=False)
+    ]
+    if not pairs:
+        return "cvc5 was asked nothing"
+    agreed = sum((first.answer, first.can_hold) == (second.answer, second.can_hold) for _, first, second in pairs)
+    seconds = sum(second.seconds for _, _, second in pairs)
+    judgement, _, slowest = max(pairs, key=lambda pair: pair[2].seconds)
+    return (
+        f"cvc5 {version()} agreed on {agreed} of {len(pairs)} queries in {seconds:.0f} s of work; "
+        f"slowest: {slowest.seconds:.1f} s, {judgement.statement.name}, {slowest.name!r}"
+    )

@@ -1,0 +1,92 @@
+"""A trace drawn as text: a lane for each agent, time downwards, and the two accesses of a race marked where both run.
+
+       host                                stream copy
+                                           + step 0: Copy pool[0].rows[0:1] ->
+                                           |   stage[0].rows[0:1]
+       + step 0: HostCopy ...              #
+       #                                   + ends
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+from kvstage_model.axioms import Moment
+from kvstage_model.races import Race
+from kvstage_model.trace import HOST, Trace, describe
+
+LANE = 38
+"""Characters of a lane, its mark included."""
+BEGINS, RUNS, AT_ONCE, OVERLAPS = "+", "|", "-", "#"
+INDENT = "  "
+KEY = f"{BEGINS} begins or ends   {RUNS} runs   {AT_ONCE} begins and ends with nothing in between"
+KEY_OF_A_RACE = f"{OVERLAPS} both of the race run"
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One line in one lane: its mark and text. All other lanes go on."""
+
+    agent: str
+    mark: str
+    text: str
+
+
+def timeline(trace: Trace, race: Race | None = None) -> Iterator[str]:
+    """The lines of the picture: the agents' names, then the events in their order, at last what the marks mean."""
+    agents = _agents(trace)
+    yield _line([agent if agent == HOST else f"stream {agent}" for agent in agents])
+    running: dict[str, int] = {}
+    skip = False
+    for at, event in enumerate(trace.events):
+        if skip:
+            skip = False
+            continue
+        agent = trace.program[event.index].agent
+        skip = _at_once(trace, at)
+        if event.moment is Moment.BEGIN:
+            running[agent] = event.index
+        yield from _drawn(_rows(trace, at, agent, skip), agents, running, race)
+        if event.moment is Moment.END or skip:
+            del running[agent]
+    yield KEY + (f"   {KEY_OF_A_RACE}" if race else "")
+
+
+def _agents(trace: Trace) -> list[str]:
+    """The host first, then the streams in the order in which they come into it."""
+    return list(dict.fromkeys([HOST, *(trace.program[event.index].agent for event in trace.events)]))
+
+
+def _at_once(trace: Trace, at: int) -> bool:
+    """Whether an operation that begins here ends before anything else happens."""
+    event, after = trace.events[at], trace.events[at + 1 : at + 2]
+    return event.moment is Moment.BEGIN and any(each.index == event.index for each in after)
+
+
+def _rows(trace: Trace, at: int, agent: str, at_once: bool) -> list[_Row]:
+    event, issued = trace.events[at], trace.program[trace.events[at].index]
+    if event.moment is Moment.END:
+        return [_Row(agent, BEGINS, "ends")]
+    words = describe(issued)
+    words = words if agent == HOST else words.removesuffix(f" on stream {agent}")
+    first, *more = wrap(words, LANE - len(INDENT) - 2, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False)
+    return [_Row(agent, AT_ONCE if at_once else BEGINS, first), *(_Row(agent, " " if at_once else RUNS, text) for text in more)]
+
+
+def _drawn(rows: Sequence[_Row], agents: Sequence[str], running: dict[str, int], race: Race | None) -> Iterator[str]:
+    """The rows of one event, with the lanes of all that runs meanwhile."""
+    both = race is not None and {race.first, race.second} <= set(running.values())
+    for row in rows:
+        cells = []
+        for agent in agents:
+            of_race = both and race is not None and running.get(agent) in (race.first, race.second)
+            runs = OVERLAPS if of_race else RUNS if agent in running else ""
+            if agent != row.agent:
+                cells.append(runs)
+            else:
+                cells.append(f"{OVERLAPS if of_race and row.mark == RUNS else row.mark} {row.text}")
+        yield _line(cells)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return INDENT + "".join(f"{cell:<{LANE}}" for cell in cells).rstrip()
