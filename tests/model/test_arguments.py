@@ -7,9 +7,10 @@ import pytest
 import z3
 from hypothesis import given, settings
 
-from kvstage_model.arguments import any_rows, any_runs, symbolic_arguments
+from kvstage_model.arguments import AnyPartition, any_rows, symbolic_arguments
+from kvstage_model.contract import contract
 from kvstage_model.parameters import Parameter
-from kvstage_model.runs import PagedRows, Runs, by_block, by_row, contract
+from kvstage_model.runs import PagedRows, Run, Runs, by_block, by_row
 from kvstage_model.world import World
 from tests.model.programs import transfers
 
@@ -45,7 +46,7 @@ def test_every_transfer_meets_what_is_assumed_of_any_rows(transfer: tuple[PagedR
 def test_every_partition_meets_what_is_assumed_of_any_runs(transfer: tuple[PagedRows, tuple[int, ...]]) -> None:
     for runs in (by_row(transfer[0]), by_block(transfer[0])):
         world = World()
-        any_ = any_runs(world, "runs", world.integer("call"), distinct=False)
+        any_ = AnyPartition(world, "runs", world.integer("call"), Runs, Run, distinct=False).parts
         shared = ("number", "length", "longest", "num_blocks", "block_size")
         pinned = pins(world, tuple(getattr(any_, name) for name in shared), tuple(getattr(runs, name) for name in shared))
         for i in range(min(runs.number, 3)):
@@ -103,7 +104,7 @@ def test_the_pool_is_one_in_all_calls_and_the_transfer_differs() -> None:
 @pytest.mark.parametrize("distinct", [False, True])
 def test_the_contract_holds_of_any_runs_wherever_it_is_asked(distinct: bool) -> None:
     world = World()
-    runs: Runs = any_runs(world, "runs", world.integer("call"), distinct)
+    runs: Runs = AnyPartition(world, "runs", world.integer("call"), Runs, Run, distinct).parts
     i, j, p = (world.integer(name) for name in "ijp")
     runs.part(i), runs.part(j), runs.address(p)
     checked = 0
@@ -113,7 +114,7 @@ def test_the_contract_holds_of_any_runs_wherever_it_is_asked(distinct: bool) -> 
             assert world.impossible(premise, z3.Not(conclusion)), clause.name
             assert not world.impossible(premise), f"{clause.name}: its premise can't hold"
             checked += 1
-    assert checked == 20
+    assert checked == 22
 
 
 def test_a_number_is_at_least_what_is_declared() -> None:

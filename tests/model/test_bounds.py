@@ -15,8 +15,8 @@ SMALL = Buffer("small", Memory.PINNED, 2, 3)
 LARGE = Buffer("large", Memory.PINNED, 3, 4)
 
 
-def broken(operation: Operation) -> list[str]:
-    return [demand for demand, met in bounds(operation) if not met]
+def broken(operation: Operation, row: int = 0, other: int = 0) -> list[str]:
+    return [clause.name for clause in bounds(operation, row, other) if clause.premise and not clause.conclusion]
 
 
 def inside(rows: Rows) -> bool:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import pytest
 import z3
 
+from kvstage_model import library, schemes
 from kvstage_model import model as module
-from kvstage_model import schemes
 from kvstage_model.model import SchemeModel
 from kvstage_model.operations import Buffer, Copy, HostRead, HostWrite, Memory, Operation, SyncStream, reads, writes
 from kvstage_model.parameters import AtLeast, SchemeFunction
@@ -183,7 +183,7 @@ def test_phases_must_not_depend_on_the_arguments() -> None:
 
 
 def test_a_value_of_the_scheme_is_merged_over_its_paths() -> None:
-    model = SchemeModel(schemes.per_block_read)
+    model = SchemeModel(library.per_block_read)
     world = model.world
     steps: Any = model.value(world.integer("call"), lambda scheme: scheme.steps)
     start, stop, size = 5, 12, 3
@@ -193,7 +193,7 @@ def test_a_value_of_the_scheme_is_merged_over_its_paths() -> None:
     integers = [z3.IntSort(world.context)] * 2
     solver.add(*world.facts, z3.Int("rows.block_size", world.context) == size)
     solver.add(*(z3.Function(name, *integers)(call) == number for name, number in fixed.items()))
-    expected = schemes.per_block_read(PagedRows(lambda k: k, 9, size, start, stop)).steps
+    expected = library.per_block_read(PagedRows(lambda k: k, 9, size, start, stop)).steps
     solver.add(world.term(steps) == expected)
     assert solver.check() == z3.sat
     assert not world.impossible(world.term(steps) == 0), "an empty transfer has no step"

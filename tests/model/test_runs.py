@@ -8,7 +8,8 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 
-from kvstage_model.runs import Clause, PagedRows, Run, Runs, by_block, by_row, contract, distinct_runs
+from kvstage_model.contract import Clause, contract, of_two_runs
+from kvstage_model.runs import PagedRows, Run, Runs, by_block, by_row
 from tests.model.programs import total, transfers
 
 Partition = Callable[[PagedRows], Runs]
@@ -101,24 +102,25 @@ def changed(runs: Runs, **changes: int) -> Runs:
             return old
         return replace(old, **{name: getattr(old, name) + change for name, change in changes.items()})
 
-    return replace(runs, run=run)
+    return replace(runs, part=run)
 
 
 LAST = by_block(SAMPLE).number - 1
 BROKEN = {
-    "unclipped last block": (changed(by_block(SAMPLE), only=LAST, count=2), "a run lies inside the transfer"),
-    "unclipped first block": (changed(by_block(SAMPLE), only=0, start=-3, position=-3, count=3), "a run lies inside the transfer"),
-    "overlapping": (changed(by_block(SAMPLE), only=0, count=1), "runs are disjoint and in order"),
+    "unclipped last block": (changed(by_block(SAMPLE), only=LAST, count=2), "a part lies inside the transfer"),
+    "unclipped first block": (changed(by_block(SAMPLE), only=0, start=-3, position=-3, count=3), "a part lies inside the transfer"),
+    "overlapping": (changed(by_block(SAMPLE), only=0, count=1), "parts are disjoint and in order"),
     "a row short": (changed(by_block(SAMPLE), only=1, count=-1), "the holder of a row holds it"),
     "addresses off by one": (changed(by_row(SAMPLE), only=1, start=1), "each row of a run lies at its address"),
     "the wrong block": (changed(by_block(SAMPLE), only=1, slot=1), "each row of a run lies at its address"),
     "a block that the pool has not": (changed(by_block(SAMPLE), slot=5), "a run's block lies in the pool"),
     "over the block's end": (changed(by_block(SAMPLE), only=1, start=1), "a run lies inside one block"),
-    "an empty run": (changed(by_row(SAMPLE), only=1, count=-1), "a run holds a row, and no more than the longest"),
-    "longer than the longest": (replace(by_block(SAMPLE), longest=3), "a run holds a row, and no more than the longest"),
+    "an empty run": (changed(by_row(SAMPLE), only=1, count=-1), "a part holds a row, and no more than the longest"),
+    "longer than the longest": (replace(by_block(SAMPLE), longest=3), "a part holds a row, and no more than the longest"),
     "one run too few": (replace(by_block(SAMPLE), number=LAST), "each row has a holder"),
-    "fewer than none": (replace(by_block(SAMPLE), number=-1), "the number of runs is not negative"),
-    "another holder": (replace(by_block(SAMPLE), holder=lambda position: 0), "no other run holds it"),
+    "fewer than none": (replace(by_block(SAMPLE), number=-1), "the number of parts is not negative"),
+    "an address that the pool has not": (replace(by_row(SAMPLE), num_blocks=4), "each row's address lies in the pool"),
+    "another holder": (replace(by_block(SAMPLE), holder=lambda position: 0), "no other part holds it"),
 }
 
 
@@ -152,6 +154,6 @@ def test_only_a_table_without_repetition_keeps_runs_apart_in_the_pool(partition:
 def sharing(runs: Runs) -> list[tuple[int, int]]:
     """The pairs of runs that break the promise of a table without repetition."""
     numbers = range(-1, runs.number + 1)
-    clauses = [(i, j, distinct_runs(runs, i, j)) for i in numbers for j in numbers]
+    clauses = [(i, j, clause) for i in numbers for j in numbers for clause in of_two_runs(runs, i, j)]
     assert any(clause.premise for _, _, clause in clauses)
     return [(i, j) for i, j, clause in clauses if clause.premise and not clause.conclusion]

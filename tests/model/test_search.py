@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from kvstage_model import schemes
+from kvstage_model import library, schemes
 from kvstage_model.operations import Buffer, Copy, HostRead, HostWrite, Memory, SyncStream
 from kvstage_model.parameters import AtLeast, SchemeFunction, allowing_duplicates
 from kvstage_model.runs import PagedRows, by_block
@@ -14,7 +14,7 @@ from kvstage_model.variants import Named, edited, out_of_the_loop, without
 from tests.model.loops import WAIT, Place, loop, staged, stored
 
 FAULTS = {"hazard": hazard, "wrong rows": wrong_rows, "out of bounds": out_of_bounds}
-ALL = (schemes.staged_read, schemes.staged_write, schemes.per_row_read, schemes.per_row_write)
+ALL = (schemes.staged_read, schemes.staged_write, library.per_row_read, library.per_row_write)
 STAGE = Buffer("stage", Memory.DEVICE, 2, 4)
 
 
@@ -25,7 +25,7 @@ def test_nothing_is_found_in_what_is_right(function: SchemeFunction, fault: Any)
 
 
 def test_instances_come_by_rows_over_all_calls_and_are_not_few() -> None:
-    seen = list(instances(schemes.per_row_read))
+    seen = list(instances(library.per_row_read))
     first_shown = list(dict.fromkeys((sum(scheme.steps for scheme in calls), len(calls)) for calls, _ in seen))
     assert first_shown == sorted(first_shown)
     assert {len(calls) for calls, _ in seen} == set(range(1, MOST_CALLS + 1))

@@ -21,10 +21,10 @@ def _queries(verdict: Verdict) -> Iterator[Query]:
     if verdict is UNSUPPORTED:
         raise UnsupportedError("an index can't do that: do this instead")
     if verdict is not VACUOUS:
-        yield Query("a doubt", [], true, false if verdict is PROVED else true)
+        yield Query("a doubt", [], true, false if verdict is PROVED else true, hint=true)
 
 
-PLAIN = Theorem[Verdict]("T0", "a plain claim", "It is so.", _queries, lambda verdict: BROKEN if verdict is REFUTED else None)
+PLAIN = Theorem[Verdict]("T0", "a plain claim", "It is so.", _queries, lambda verdict, most: BROKEN if verdict is REFUTED else None)
 
 
 def claim(verdict: Verdict, expected: Verdict = PROVED) -> Obligation:

@@ -20,7 +20,7 @@ PROVED, REFUTED, VACUOUS, UNKNOWN, _ = Verdict
 
 
 def beyond_the_slot(place: Place, i: int) -> Iterator[Operation]:
-    run = place.runs.run(i)
+    run = place.runs.part(i)
     yield HostWrite(place.stage.at(0, 1, run.count))
 
 
@@ -37,7 +37,7 @@ def before_the_slot(place: Place, i: int) -> Iterator[Operation]:
 
 
 def a_negative_count(place: Place, i: int) -> Iterator[Operation]:
-    yield HostRead(place.stage.at(0, 0, place.runs.run(i).count - 2))
+    yield HostRead(place.stage.at(0, 0, place.runs.part(i).count - 2))
 
 
 def onto_itself(place: Place, i: int) -> Iterator[Operation]:

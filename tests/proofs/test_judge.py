@@ -71,13 +71,14 @@ def test_proved_needs_every_answer_unsat_or_a_premise_that_never_holds() -> None
 
 
 def obligation(queries: Iterator[Query], found: Counterexample | None = None) -> Obligation:
-    return Obligation(STATEMENT, lambda: queries, lambda: found)
+    return Obligation(STATEMENT, lambda: queries, lambda most: found)
 
 
 def doubts(*doubts: bool, must_hold: bool = False, premise: bool = True) -> Iterator[Query]:
     context = z3.Context()
+    true = z3.BoolVal(True, context)
     for number, doubt in enumerate(doubts):
-        yield Query(f"doubt {number}", [], z3.BoolVal(premise, context), z3.BoolVal(doubt, context), must_hold)
+        yield Query(f"doubt {number}", [], z3.BoolVal(premise, context), z3.BoolVal(doubt, context), true, must_hold)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_a_theorem_is_about_the_subject_that_it_is_given() -> None:
         seen.append(subject)
         yield from doubts(True)
 
-    def search(subject: str) -> Counterexample | None:
+    def search(subject: str, most: int | None) -> Counterexample | None:
         seen.append(subject)
         return EXAMPLE
 

@@ -25,7 +25,7 @@ def changed(cut: Cut, change: Change) -> Cut:
 
 
 def each(change: Callable[[PagedRows, int, Run], Run]) -> Change:
-    return lambda rows, runs: replace(runs, run=lambda i: change(rows, i, runs.run(i)))
+    return lambda rows, runs: replace(runs, part=lambda i: change(rows, i, runs.part(i)))
 
 
 def unclipped_first(rows: PagedRows, i: int, run: Run) -> Run:
@@ -38,7 +38,7 @@ def unclipped_last(rows: PagedRows, i: int, run: Run) -> Run:
 
 
 def swapped(rows: PagedRows, runs: Runs) -> Runs:
-    return replace(runs, run=lambda i: runs.run(runs.number - 1 - i))
+    return replace(runs, part=lambda i: runs.part(runs.number - 1 - i))
 
 
 WRONG: dict[str, tuple[Cut, Change]] = {
@@ -55,8 +55,8 @@ WRONG: dict[str, tuple[Cut, Change]] = {
     "runs shorter than said": (by_block, lambda rows, runs: replace(runs, longest=runs.longest - 1)),
     "a row further, in rows": (by_row, each(lambda rows, i, run: replace(run, start=run.start + 1))),
     "two rows a run": (by_row, each(lambda rows, i, run: replace(run, count=2))),
-    "each row twice": (by_row, lambda rows, runs: replace(runs, number=runs.number * 2, run=lambda i: runs.run(i // 2))),
-    "every other row": (by_row, lambda rows, runs: replace(runs, number=runs.number // 2, run=lambda i: runs.run(i * 2))),
+    "each row twice": (by_row, lambda rows, runs: replace(runs, number=runs.number * 2, part=lambda i: runs.part(i // 2))),
+    "every other row": (by_row, lambda rows, runs: replace(runs, number=runs.number // 2, part=lambda i: runs.part(i * 2))),
     "the wrong block's size": (by_row, each(lambda rows, i, run: replace(run, start=(rows.start + i) % (rows.block_size + 1)))),
 }  # fmt: skip
 
@@ -96,7 +96,7 @@ def test_what_no_small_transfer_can_show_is_not_proved_either(change: Change) ->
 def test_a_right_partition_is_proved_clause_by_clause(cut: Cut) -> None:
     judgement = judge(P1.of(cut, "right"))
     assert judgement.verdict is PROVED
-    assert len(judgement.asked) == 11
+    assert len(judgement.asked) == 13
     assert all(asked.proves for asked in judgement.asked)
 
 

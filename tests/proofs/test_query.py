@@ -17,7 +17,7 @@ def query(facts: list[str], premise: str, doubt: str) -> Query:
     names: dict[str, Any] = {name: z3.Int(name, context) for name in "xyz"}
     names |= {"Or": z3.Or, "And": z3.And}
     *parsed, given, doubted = (eval(text, {}, names) for text in (*facts, premise, doubt))
-    return Query("a query", parsed, given, doubted)
+    return Query("a query", parsed, given, doubted, hint=z3.BoolVal(True, context))
 
 
 @pytest.mark.parametrize(
