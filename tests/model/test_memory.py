@@ -54,7 +54,7 @@ def test_a_second_call_does_not_take_the_first_ones_rows() -> None:
         (HostRead(POOL.at(0, -1, 1)), "is not inside pool"),
         (HostWrite(POOL.at(0, 0, 2)), "is not inside pool"),
         (HostWrite(POOL.at(0, 1, -1)), "is not inside pool"),
-        (Copy("one", POOL.at(0, 0, 1), OUT.at(0, 0, 0)), r"Copy pool\[0\].rows\[0:1\] -> out\[0\].rows\[0:0\] on stream one: not so: source and"),
+        (Copy("one", POOL.at(0, 0, 1), OUT.at(0, 0, 0)), "on stream one: not so: source and target have as many rows"),
     ],
 )
 def test_an_operation_outside_its_buffers_is_refused(operation: Operation, message: str) -> None:
