@@ -32,6 +32,13 @@ class Advice:
         return tuple(changed)
 
 
+def lines(program: Sequence[Issued], race: Race) -> Iterator[str]:
+    """What is missing, and below it the waits that would supply it, one a line."""
+    yield missing_edge(program, race)
+    yield f"any of these would supply it, {place(program, race)}:"
+    yield from (f"  {each.words}" for each in advice(program, race))
+
+
 def missing_edge(program: Sequence[Issued], race: Race) -> str:
     """Which order is missing between the two accesses of a race, in words, and the wait that comes too late, if any."""
     first, second = program[race.first], program[race.second]
@@ -50,32 +57,31 @@ def advice(program: Sequence[Issued], race: Race) -> tuple[Advice, ...]:
     return tuple(proposed for proposed in _candidates(program, race) if _apart(proposed, program, race))
 
 
-def _candidates(program: Sequence[Issued], race: Race) -> Iterator[Advice]:
-    """For an event that is recorded already, for a new one, and for the whole stream: the wait of each agent that can wait."""
-    first, second = program[race.first], program[race.second]
-    stream, at, place = first.agent, *_before_the_second(program, race)
-    agents = (HOST,) if second.agent == HOST else (second.agent, HOST)
-    for event in _recorded(program, race):
-        for agent in agents:
-            words = f"{_who(agent)} waits for event {event.name}[{event.index}] ({_kind(agent)}) {place}"
-            yield Advice(((at, _wait(agent, event)),), words)
-    yield Advice(((at, SyncStream(stream)),), f"the host waits for stream {stream} (SyncStream) {place}")
-    new = _unused(program)
-    for agent in agents:
-        record = f"an event is recorded on stream {stream} right behind [{describe(first)}]"
-        words = f"{record}, and {_who(agent)} waits for it ({_kind(agent)}) {place}"
-        yield Advice(((race.first + 1, RecordEvent(new, stream)), (at, _wait(agent, new))), words)
-
-
-def _before_the_second(program: Sequence[Issued], race: Race) -> tuple[int, str]:
-    """Where a wait belongs, and in words: what the caller does can't be preceded by a wait of ours but before the return."""
+def place(program: Sequence[Issued], race: Race) -> str:
+    """Where the waits of `advice` belong, in words."""
     second = program[race.second]
-    if second.phase != CALLER:
-        return race.second, f"right before [{describe(second)}]"
-    returned = next(k for k, each in enumerate(program) if (each.call, each.phase) == (second.call, CALLER))
-    if returned > race.first:
-        return returned, f"before call {second.call} returns"
-    return race.second, f"right before [{describe(second)}]"
+    return f"right before [{describe(second)}]" if _returned(program, race) is None else f"before call {second.call} returns"
+
+
+def _returned(program: Sequence[Issued], race: Race) -> int | None:
+    """Where the call returns whose caller makes the second access: only up to there can a scheme still wait for the first."""
+    second = program[race.second]
+    returned = next((k for k, each in enumerate(program) if (each.call, each.phase) == (second.call, CALLER)), race.second)
+    return returned if second.phase == CALLER and returned > race.first else None
+
+
+def _candidates(program: Sequence[Issued], race: Race) -> Iterator[Advice]:
+    """Waits for an event that is recorded already, for the whole stream, and for a new event, by each agent that can wait."""
+    stream, agent = program[race.first].agent, program[race.second].agent
+    returned, new = _returned(program, race), _unused(program)
+    at = race.second if returned is None else returned
+    for event in _recorded(program, race):
+        yield Advice(((at, _wait(agent, event)),), f"{_who(agent)} waits for event {event.name}[{event.index}] ({_kind(agent)})")
+    yield Advice(((at, SyncStream(stream)),), f"the host waits for stream {stream} (SyncStream)")
+    record = f"a new event is recorded on stream {stream} right behind the first access"
+    for waiter in dict.fromkeys((agent, HOST)):
+        words = f"{record}, and {_who(waiter)} waits for it ({_kind(waiter)})"
+        yield Advice(((race.first + 1, RecordEvent(new, stream)), (at, _wait(waiter, new))), words)
 
 
 def _recorded(program: Sequence[Issued], race: Race) -> list[Event]:
@@ -106,10 +112,10 @@ def _apart(proposed: Advice, program: Sequence[Issued], race: Race) -> bool:
 
 
 def _too_late(program: Sequence[Issued], race: Race) -> int | None:
-    """The first wait behind the second access, in its call, by whose end the first one has ended."""
-    call, order = program[race.second].call, HappensBefore(program)
-    behind = (k for k in range(race.second + 1, len(program)) if program[k].call == call)
-    waits = (k for k in behind if isinstance(program[k].operation, WAITS))
+    """The first wait behind the second access, in its call and by who should have waited, by whose end the first has ended."""
+    second, order = program[race.second], HappensBefore(program)
+    behind = (k for k in range(race.second + 1, len(program)) if program[k].call == second.call)
+    waits = (k for k in behind if isinstance(program[k].operation, WAITS) and program[k].agent == second.agent)
     return next((k for k in waits if order.ordered(race.first, Moment.END, k, Moment.END)), None)
 
 

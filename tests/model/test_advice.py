@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from kvstage_model import advice as module
 from kvstage_model import pipelines, schemes
-from kvstage_model.advice import Advice, advice, missing_edge
+from kvstage_model.advice import Advice, advice, lines, missing_edge, place
 from kvstage_model.machine import Machine
 from kvstage_model.operations import (
     Copy,
@@ -79,10 +79,14 @@ def test_a_host_that_does_not_wait_may_wait_for_the_stream_or_for_an_event() -> 
     program, race = only_race([Copy("one", A, B), HostRead(B)])
     found = advice(program, race)
     assert kinds(found) == [["SyncStream"], ["RecordEvent", "SyncEvent"]]
-    assert found[0].words == f"the host waits for stream one (SyncStream) right before {READ}"
-    assert found[1].words == (
-        f"an event is recorded on stream one right behind {COPY}, and the host waits for it (SyncEvent) right before {READ}"
-    )
+    new = "a new event is recorded on stream one right behind the first access, and the host waits for it (SyncEvent)"
+    assert [each.words for each in found] == ["the host waits for stream one (SyncStream)", new]
+    assert list(lines(program, race)) == [
+        f"nothing orders the end of {COPY} before the begin of {READ}: the host does not wait",
+        f"any of these would supply it, right before {READ}:",
+        "  the host waits for stream one (SyncStream)",
+        f"  {new}",
+    ]
     changed = [each.operation for each in found[1].applied(program)]
     assert [type(operation).__name__ for operation in changed] == ["Copy", "RecordEvent", "SyncEvent", "HostRead"]
 
@@ -96,7 +100,7 @@ def test_a_stream_that_does_not_wait_may_wait_itself_or_be_held_up_by_the_host()
 def test_an_event_that_is_recorded_already_comes_first() -> None:
     program, race = only_race([Copy("one", A, B), RecordEvent(FILLED, "one"), HostRead(B)])
     first, *others = advice(program, race)
-    assert first.words == "the host waits for event filled[3] (SyncEvent) right before [step 2: HostRead right[0].rows[0:1]]"
+    assert first.words == "the host waits for event filled[3] (SyncEvent)"
     assert kinds(others) == [["SyncStream"], ["RecordEvent", "SyncEvent"]]
 
 
@@ -176,8 +180,8 @@ def test_each_wait_that_is_proposed_helps_on_every_schedule() -> None:
 def test_a_ring_that_lost_its_wait_is_told_of_its_own_event() -> None:
     found = refuted(edited(pipelines.ring_read, without(Named(SyncEvent))))
     assert found.race is not None
-    first = advice(found.trace.program, found.race)[0]
-    assert first.words.startswith("the host waits for event filled[0] (SyncEvent) right before [step 0: HostCopy stage[0]")
+    assert advice(found.trace.program, found.race)[0].words == "the host waits for event filled[0] (SyncEvent)"
+    assert place(found.trace.program, found.race).startswith("right before [step 0: HostCopy stage[0]")
 
 
 def test_a_gather_that_lost_its_free_wait_is_told_of_its_own_event() -> None:
@@ -186,15 +190,17 @@ def test_a_gather_that_lost_its_free_wait_is_told_of_its_own_event() -> None:
     program = found.trace.program
     assert [type(program[k].operation).__name__ for k in (found.race.first, found.race.second)] == ["Copy", "Gather"]
     words = [each.words for each in advice(program, found.race)]
-    assert words[0].startswith("stream compute waits for event free[0] (WaitEvent) right before [step 1: Gather pool")
-    assert "stream compute does not wait for stream copy" in missing_edge(program, found.race)
+    assert words[0] == "stream compute waits for event free[0] (WaitEvent)"
+    assert place(program, found.race).startswith("right before [step 1: Gather pool")
+    assert missing_edge(program, found.race).endswith(": stream compute does not wait for stream copy")
 
 
 def test_what_the_caller_does_is_held_up_before_the_call_returns() -> None:
     found = refuted(edited(schemes.direct_read, without(Named(SyncStream))))
     assert found.race is not None
     words = [each.words for each in advice(found.trace.program, found.race)]
-    assert words[0] == "the host waits for stream copy (SyncStream) before call 0 returns"
+    assert words[0] == "the host waits for stream copy (SyncStream)"
+    assert place(found.trace.program, found.race) == "before call 0 returns"
 
 
 def test_following_the_first_advice_again_and_again_ends_without_a_race() -> None:
