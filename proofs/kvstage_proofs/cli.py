@@ -10,18 +10,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from .crosscheck import CrosscheckError, crosschecked, require_cvc5
+from .crosscheck import summary as crosscheck_summary
 from .guard import SchemeError
+from .judge import Review
 from .loading import TargetError, is_file, obligations
 from .obligation import Judgement, Verdict
 from .report import Text, as_json, summary
 from .runner import RunnerError, judged
+from .smt2 import Folder
 
 AS_EXPECTED, WRONG, UNUSABLE, OPEN = 0, 1, 2, 3
 
 EXIT_CODES = """\
 exit code:
   0  every verdict is the one that was expected
-  1  a wrong verdict, or VACUOUS, or UNSUPPORTED
+  1  a wrong verdict, or VACUOUS, or UNSUPPORTED, or two solvers that DISAGREE
   2  usage, an internal error, or a file that can't be loaded, raises, or yields no operation
   3  all as expected, but some are UNKNOWN
 """
@@ -43,8 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         with _replacing(arguments.json) as file:
-            return _prove(tuple(arguments.target), arguments.verbose, file)
-    except (TargetError, SchemeError, OutputError, RunnerError) as error:
+            return _prove(tuple(arguments.target), arguments.verbose, file, _reviews(arguments))
+    except (TargetError, SchemeError, OutputError, RunnerError, CrosscheckError) as error:
         print(f"kvstage: {error}", file=sys.stderr)
     except Exception:  # noqa: BLE001 - Python would exit with 1, which says "a wrong verdict"
         traceback.print_exc()
@@ -70,10 +74,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     prove.add_argument("-v", "--verbose", action="store_true", help="print every counterexample")
     prove.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON, too")
+    prove.add_argument("--crosscheck", action="store_true", help="put every query to cvc5, too: it must give z3's answer")
+    prove.add_argument("--smt2", metavar="DIR", type=Path, help="write every query that was asked as SMT-LIB, too")
     return parser
 
 
-def _prove(targets: tuple[str, ...], verbose: bool, file: TextIO | None) -> int:
+def _reviews(arguments: argparse.Namespace) -> tuple[Review, ...]:
+    """What is done with each judgement beside reporting it. Raises where it can't be done, before anything is proved."""
+    reviews: list[Review] = []
+    if arguments.smt2 is not None:
+        try:
+            arguments.smt2.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"can't write into {arguments.smt2}: {error.strerror}") from error
+        reviews.append(Folder(arguments.smt2))
+    if arguments.crosscheck:
+        require_cvc5()
+        reviews.append(crosschecked)
+    return tuple(reviews)
+
+
+def _prove(targets: tuple[str, ...], verbose: bool, file: TextIO | None, reviews: tuple[Review, ...]) -> int:
     begun = time.perf_counter()
     stated = obligations(targets)
     if not stated:
@@ -82,7 +103,7 @@ def _prove(targets: tuple[str, ...], verbose: bool, file: TextIO | None) -> int:
     text, progress = Text(statements, _coloured(sys.stdout)), _Progress(sys.stderr, len(stated))
     judgements: list[Judgement] = []
     try:
-        for judgement in judged(targets, stated, progress.show):
+        for judgement in judged(targets, stated, progress.show, reviews):
             judgements.append(judgement)
             progress.clear()
             print(text.line(judgement))
@@ -91,6 +112,8 @@ def _prove(targets: tuple[str, ...], verbose: bool, file: TextIO | None) -> int:
     finally:
         progress.clear()
     print(summary(judgements, time.perf_counter() - begun))
+    if crosschecked in reviews:
+        print(crosscheck_summary(judgements))
     if file is not None:
         file.write(as_json(judgements))
     return exit_code(judgements)

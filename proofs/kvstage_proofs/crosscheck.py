@@ -49,8 +49,8 @@ def crosschecked(judgement: Judgement, queries: Sequence[Query]) -> Judgement:
         return replace(checked, verdict=Verdict.DISAGREE, reason="; ".join(differ))
     silent = [each.name for each in second if Answer.UNKNOWN in (each.can_hold, each.answer) and each.can_hold is not Answer.UNSAT]
     if silent and judgement.ok and judgement.verdict is not Verdict.REFUTED:
-        reason = f"z3 alone says {judgement.verdict.value}: cvc5 can't say whether {silent[0]!r}"
-        return replace(checked, verdict=Verdict.UNKNOWN, reason=f"{reason}, nor of {len(silent) - 1} more" if silent[1:] else reason)
+        reason = f"z3 alone says {judgement.verdict.value}: cvc5 can't answer {len(silent)} of its queries, first {silent[0]!r}"
+        return replace(checked, verdict=Verdict.UNKNOWN, reason=reason)
     return checked
 
 
@@ -97,7 +97,8 @@ def check(text: str) -> tuple[Answer, int]:
     if said.startswith("(error"):
         raise CrosscheckError(f"cvc5 does not understand a query: {said}")
     answer = Answer(said) if said in (Answer.SAT.value, Answer.UNSAT.value) else Answer.UNKNOWN
-    return answer, int(solver.getStatistics().get("resource::resourceUnitsUsed"))
+    used = solver.getStatistics().get("resource::resourceUnitsUsed")
+    return answer, int(used.get("value", 0))
 
 
 def summary(judgements: Sequence[Judgement]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import z3
 
+from .crosscheck import version as cvc5_version
 from .obligation import Judgement, Statement, Verdict
 from .query import Answer, Asked
 
@@ -92,7 +93,7 @@ def _entry(judgement: Judgement) -> dict[str, Any]:
         "verdict": judgement.verdict.value,
         "expected": statement.expected.value,
         "ok": judgement.ok,
-        "solvers": {"z3": _solver(judgement)} if judgement.asked else {},
+        "solvers": _solvers(judgement),
         "seconds": round(judgement.seconds, 3),
         "counterexample": None
         if found is None
@@ -100,11 +101,18 @@ def _entry(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def _solver(judgement: Judgement) -> dict[str, Any]:
-    """What z3 said to all the queries: `unsat` where it refuted each doubt that it was asked."""
-    seconds = round(sum(asked.seconds for asked in judgement.asked), 3)
-    version = z3.get_version_string()
-    return {"answer": overall(judgement.asked).value, "seconds": seconds, "rlimit": judgement.rlimit, "version": version}
+def _solvers(judgement: Judgement) -> dict[str, Any]:
+    """What each solver said to all the queries: `unsat` where it refuted each doubt that it was asked."""
+    solvers: dict[str, Any] = {}
+    if judgement.asked:
+        solvers["z3"] = {**_solver(judgement.asked), "rlimit": judgement.rlimit, "version": z3.get_version_string()}
+    if judgement.second:
+        solvers["cvc5"] = {**_solver(judgement.second), "version": cvc5_version()}
+    return solvers
+
+
+def _solver(asked: Sequence[Asked]) -> dict[str, Any]:
+    return {"answer": overall(asked).value, "seconds": round(sum(one.seconds for one in asked), 3)}
 
 
 def overall(asked: Sequence[Asked]) -> Answer:

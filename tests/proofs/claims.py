@@ -11,7 +11,7 @@ from kvstage_model.trace import Trace
 from kvstage_proofs.obligation import Judgement, Obligation, Statement, Theorem, Verdict
 from kvstage_proofs.query import Query
 
-PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED = Verdict
+PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED, *_ = Verdict
 BROKEN = Counterexample("n = 1, 1 call", 3, Trace((), ()), "it is not so")
 
 

@@ -16,7 +16,7 @@ from kvstage_proofs.judge import judge
 from kvstage_proofs.obligation import Verdict
 from tests.model.loops import Body, Place, loop, staged
 
-PROVED, REFUTED, VACUOUS, UNKNOWN, _ = Verdict
+PROVED, REFUTED, VACUOUS, UNKNOWN, *_ = Verdict
 
 
 def beyond_the_slot(place: Place, i: int) -> Iterator[Operation]:

@@ -11,7 +11,7 @@ from kvstage_proofs.judge import judge
 from kvstage_proofs.obligation import Verdict
 from tests.model.loops import WAIT, Body, Place, loop, staged, stored
 
-PROVED, REFUTED, VACUOUS, UNKNOWN, _ = Verdict
+PROVED, REFUTED, VACUOUS, UNKNOWN, *_ = Verdict
 READ, WRITE = Direction.READ, Direction.WRITE
 
 

@@ -20,7 +20,7 @@ from kvstage_proofs.query import Answer, Asked, Query
 from tests.model.loops import WAIT, Place, loop
 
 UNSAT, SAT, UNCLEAR = Answer
-PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED = Verdict
+PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED, *_ = Verdict
 EXAMPLE = Counterexample("n = 1, 1 call", 1, Trace((), ()), "wrong")
 STATEMENT = Statement("loop", "read", "T0", "It is so.")
 
@@ -154,8 +154,8 @@ def test_a_theorem_is_about_the_subject_that_it_is_given() -> None:
         return EXAMPLE
 
     theorem = Theorem[str]("T0", "title", "It is so.", queries, search)
-    judgement = judge(theorem.of("mine", "loop", "write", REFUTED))
-    assert judgement.ok
+    judgement = judge(theorem.of("mine", "loop", "write"))
+    assert judgement.verdict is REFUTED
     assert seen == ["mine", "mine"]
     assert judgement.statement.name == "loop.write:T0"
 

@@ -11,7 +11,7 @@ from kvstage_proofs.obligation import Verdict
 from kvstage_proofs.partitions import P1, Cut, queries
 from kvstage_proofs.query import ask
 
-PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED = Verdict
+PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED, *_ = Verdict
 Change = Callable[[PagedRows, Runs], Runs]
 
 

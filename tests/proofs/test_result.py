@@ -8,16 +8,16 @@ import pytest
 import z3
 
 from kvstage_model.model import Instance
-from kvstage_model.operations import Copy, HostCopy, HostWrite, Operation, Rows, writes
+from kvstage_model.operations import Copy, HostCopy, HostWrite, Operation, Rows
 from kvstage_model.scheme import Direction
-from kvstage_proofs import result as module
+from kvstage_proofs.chain import Chain
 from kvstage_proofs.judge import judge, verdict_of
 from kvstage_proofs.obligation import Verdict
 from kvstage_proofs.query import ask
 from kvstage_proofs.result import T3, queries
 from tests.model.loops import WAIT, Body, Place, loop, staged, stored
 
-PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED = Verdict
+PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED, *_ = Verdict
 READ, WRITE = Direction.READ, Direction.WRITE
 
 
@@ -68,7 +68,7 @@ def nothing_taken(place: Place, i: int) -> Iterator[Operation]:
 
 
 def one_row_short(place: Place, i: int) -> Iterator[Operation]:
-    run = place.runs.run(i)
+    run = place.runs.part(i)
     yield place.fetch(i)
     yield WAIT
     yield HostCopy(place.stage.at(0, 0, run.count - 1), place.out.at(0, run.position, run.count - 1))
@@ -240,18 +240,12 @@ def test_a_wrong_hint_proves_nothing_and_refutes_nothing() -> None:
 def test_with_another_witness_for_each_query_a_second_filling_goes_unseen(body: Body, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was PROVED: the right writer was the witness of where the row came from, the wrong one of what came between."""
 
-    def any_writer(
-        chain: module.Chain, cell: Rows, reader: Instance, witnesses: list[Instance]
-    ) -> Iterator[tuple[Instance, z3.BoolRef]]:
-        issued = witnesses[: witnesses.index(reader)] if reader in witnesses else witnesses
-        for witness in issued:
-            for target in writes(witness.operation):
-                if target.buffer.name == cell.buffer.name:
-                    yield witness, z3.And(witness.exists, chain.covers(target, cell))
+    def any_writer(chain: Chain, cell: Rows, reader: Instance) -> Iterator[tuple[Instance, int, z3.BoolRef]]:
+        yield from chain._writers(cell, reader)
 
     def claimed() -> Verdict:
         return verdict_of(tuple(ask(query) for query in queries(loop(body, direction=READ))))[0]
 
     assert claimed() is UNKNOWN
-    monkeypatch.setattr(module.Chain, "last", any_writer)
+    monkeypatch.setattr(Chain, "witnesses", any_writer)
     assert claimed() is PROVED

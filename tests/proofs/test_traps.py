@@ -9,6 +9,7 @@ import pytest
 import z3
 
 from kvstage_model.bounds import bounds
+from kvstage_model.contract import Clause
 from kvstage_model.model import Instance
 from kvstage_model.operations import Buffer, Copy, HostWrite, Memory, Operation, Rows, SyncStream
 from kvstage_model.parameters import AtLeast, SchemeFunction
@@ -26,7 +27,7 @@ from kvstage_proofs.obligation import Theorem, Verdict
 from kvstage_proofs.query import Answer, Asked, Query, ask, check
 from tests.model.loops import WAIT, Place, loop, stored
 
-PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED = Verdict
+PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED, *_ = Verdict
 STAGE = Buffer("stage", Memory.PINNED, 4, 4)
 
 
@@ -133,7 +134,7 @@ def test_a_parameter_named_like_a_step_is_judged_at_every_step(name: str) -> Non
 
 def beyond_the_slot(place: Place, i: int) -> Iterator[Operation]:
     """One row beyond the first slot is the second slot's first row: somebody else's."""
-    yield HostWrite(place.stage.at(0, 1, place.runs.run(i).count))
+    yield HostWrite(place.stage.at(0, 1, place.runs.part(i).count))
 
 
 def onto_itself(place: Place, i: int) -> Iterator[Operation]:
@@ -165,8 +166,8 @@ def test_what_t1_proves_of_rows_that_are_none_t7_refutes(body: Any, demand: str)
 
 @pytest.mark.parametrize(("body", "demand"), BLIND.values(), ids=BLIND.keys())
 def test_without_the_demand_nothing_refutes_them(body: Any, demand: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fewer(operation: Operation) -> Iterator[tuple[str, bool]]:
-        yield from ((words, met) for words, met in bounds(operation) if demand not in words)
+    def fewer(operation: Operation, row: int, other: int) -> Iterator[Clause]:
+        yield from (clause for clause in bounds(operation, row, other) if demand not in clause.name)
 
     monkeypatch.setattr(bounds_theorem, "bounds", fewer)
     assert claimed(T7, loop(body)) is PROVED
