@@ -16,6 +16,16 @@ from enum import Enum
 
 from .operations import Event, OnStream, Operation, RecordEvent, SyncEvent, SyncStream, WaitEvent, reads, writes
 
+AXIOMS = {
+    "A1": "the host runs in program order: what it does itself has ended before it issues the next operation",
+    "A2": "work of a stream begins at or after its issue",
+    "A3": "a stream is in order: its work begins after all that was issued there before has ended",
+    "A4": "a stream synchronize returns after all that was issued on the stream before has ended",
+    "A5": "an event synchronize returns after what the event's last record marks has ended; never recorded, it does not block",
+    "A6": "a stream's wait holds back its later work until what the event's last record marks at that moment has ended",
+}
+"""Each axiom in a sentence."""
+
 
 class Moment(Enum):
     """A moment of one operation; ISSUE <= BEGIN <= END always (A2)."""

@@ -1,10 +1,10 @@
-"""A trace drawn as text: a lane for each agent, time downwards, and the two accesses of a race marked where both run.
+"""A trace drawn as text: a lane for each agent, and time downwards.
 
-       host                                stream copy
-                                           + step 0: Copy pool[0].rows[0:1] ->
-                                           |   stage[0].rows[0:1]
-       + step 0: HostCopy ...              #
-       #                                   + ends
+host                                stream copy
+                                    + step 0: Copy pool[0].rows[0:1] ->
+                                    |   stage[0].rows[0:1]
++ step 0: HostCopy ...              #
+#                                   + ends
 """
 
 from collections.abc import Iterator, Sequence
