@@ -77,12 +77,12 @@ def _range(parameter: Parameter) -> Iterator[str]:
         return
     twice = "no block twice in the table" if parameter.distinct else "a block may be in the table more than once"
     if parameter.kind is PagedRows:
-        yield f"{parameter.name}: rows start..stop - 1 of a sequence, of every length and history, in blocks of every size from 1 on;"
+        yield f"{parameter.name}: rows start..stop - 1 of a sequence, of every length and history, in blocks of every size;"
         yield f"{INDENT}every block table that names blocks of the pool; {twice}"
         return
     runs = parameter.kind is Runs
-    shown, proved = ("runs, each in one block,", "by_row and by_block") if runs else ("pieces", "by_chunk")
-    yield f"{parameter.name}: every transfer, cut into {shown} in any way that fulfils the contract, as {proved} {'do' if runs else 'does'} (P1);"
+    shown, proved = ("runs, each in one block,", "by_row and by_block do") if runs else ("pieces", "by_chunk does")
+    yield f"{parameter.name}: every transfer, cut into {shown} in any way that fulfils the contract, as {proved} (P1);"
     yield f"{INDENT}{twice}; the contract:"
     parts: Pieces[Piece] = by_row(TRANSFER) if runs else by_chunk(TRANSFER, 1)
     clauses = [*contract(parts, 0, 0, 0), *(distinct(parts, 0, 0, 0, 0) if parameter.distinct else ())]
