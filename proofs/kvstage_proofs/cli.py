@@ -1,21 +1,24 @@
-"""The command line: `kvstage prove`."""
+"""The command line: `kvstage prove` and `kvstage explain`."""
 
 import argparse
 import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from . import github
 from .crosscheck import CrosscheckError, crosschecked, require_cvc5
 from .crosscheck import summary as crosscheck_summary
+from .explain import explained
 from .guard import SchemeError
 from .judge import Review
+from .junit import as_junit
 from .loading import TargetError, is_file, obligations
-from .obligation import Judgement, Verdict
+from .obligation import Judgement, Obligation, Verdict
 from .report import Text, as_json, summary
 from .runner import RunnerError, judged
 from .smt2 import Folder
@@ -37,6 +40,13 @@ scheme of your own, in a Python file. A scheme is a function whose parameters ar
     def read(runs: Runs) -> Scheme: ...
 """
 
+EXPLAIN = """\
+Judges obligations like `prove`, one after the other, and tells all of each: what is claimed and assumed, how large the
+queries are, and where it is refuted, the schedule drawn as lanes, the order that is missing, and waits that supply it.
+"""
+KNOWN = (TargetError, SchemeError, RunnerError, CrosscheckError)
+"""What ends a run and is told in one line."""
+
 
 class OutputError(Exception):
     """The file for the report can't be written."""
@@ -46,10 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit code. `argv` is without the program's name; sys.argv by default."""
     arguments = _parser().parse_args(argv)
     try:
-        with _replacing(arguments.json) as file:
-            return _prove(tuple(arguments.target), arguments.verbose, file, _reviews(arguments))
-    except (TargetError, SchemeError, OutputError, RunnerError, CrosscheckError) as error:
+        return int(arguments.run(arguments))
+    except (OutputError, *KNOWN) as error:
         print(f"kvstage: {error}", file=sys.stderr)
+        for line in github.error(str(error)):
+            print(line)
     except Exception:  # noqa: BLE001 - Python would exit with 1, which says "a wrong verdict"
         traceback.print_exc()
         print("kvstage: internal error", file=sys.stderr)
@@ -74,8 +85,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     prove.add_argument("-v", "--verbose", action="store_true", help="print every counterexample")
     prove.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON, too")
+    prove.add_argument("--junit-xml", metavar="FILE", type=Path, help="write the report as JUnit XML, too")
     prove.add_argument("--crosscheck", action="store_true", help="put every query to cvc5, too: it must give z3's answer")
     prove.add_argument("--smt2", metavar="DIR", type=Path, help="write every query that was asked as SMT-LIB, too")
+    prove.set_defaults(run=_prove)
+    explain = commands.add_parser(
+        "explain",
+        help="tell all of one obligation, or of those of one scheme",
+        description=EXPLAIN,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    explain.add_argument("target", metavar="NAME | FILE.py:SCHEME", help="per_block.read:T1, per_block.read, per_block")
+    explain.set_defaults(run=_explain)
     return parser
 
 
@@ -94,14 +116,33 @@ def _reviews(arguments: argparse.Namespace) -> tuple[Review, ...]:
     return tuple(reviews)
 
 
-def _prove(targets: tuple[str, ...], verbose: bool, file: TextIO | None, reviews: tuple[Review, ...]) -> int:
+def _prove(arguments: argparse.Namespace) -> int:
     begun = time.perf_counter()
-    stated = obligations(targets)
-    if not stated:
-        raise TargetError("there is no obligation to judge")
-    statements = [obligation.statement for obligation in stated]
-    text, progress = Text(statements, _coloured(sys.stdout)), _Progress(sys.stderr, len(stated))
     judgements: list[Judgement] = []
+    with _replacing(arguments.json) as put_json, _replacing(arguments.junit_xml) as put_junit:
+        reviews = _reviews(arguments)
+        try:
+            _judge(tuple(arguments.target), arguments.verbose, reviews, judgements)
+        except Exception as error:
+            told = str(error) if isinstance(error, KNOWN) else "".join(traceback.format_exception(error))
+            put_junit(as_junit(judgements, told))
+            raise
+        last_line = summary(judgements, time.perf_counter() - begun)
+        print(last_line)
+        if crosschecked in reviews:
+            print(crosscheck_summary(judgements))
+        put_json(as_json(judgements))
+        put_junit(as_junit(judgements))
+        for line in github.annotations(judgements):
+            print(line)
+        _append_summary(github.as_markdown(judgements, last_line))
+    return exit_code(judgements)
+
+
+def _judge(targets: tuple[str, ...], verbose: bool, reviews: tuple[Review, ...], judgements: list[Judgement]) -> None:
+    """Judges what the targets name and prints each judgement; appends it to `judgements`, too, which outlive an error."""
+    stated = _stated(targets)
+    text, progress = Text([each.statement for each in stated], _coloured(sys.stdout)), _Progress(sys.stderr, len(stated))
     try:
         for judgement in judged(targets, stated, progress.show, reviews):
             judgements.append(judgement)
@@ -111,12 +152,33 @@ def _prove(targets: tuple[str, ...], verbose: bool, file: TextIO | None, reviews
                 print(line)
     finally:
         progress.clear()
-    print(summary(judgements, time.perf_counter() - begun))
-    if crosschecked in reviews:
-        print(crosscheck_summary(judgements))
-    if file is not None:
-        file.write(as_json(judgements))
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    judgements = []
+    for obligation in _stated((arguments.target,)):
+        judgement, lines = explained(obligation)
+        print(*lines, "", sep="\n", flush=True)
+        judgements.append(judgement)
     return exit_code(judgements)
+
+
+def _stated(targets: tuple[str, ...]) -> tuple[Obligation, ...]:
+    stated = obligations(targets)
+    if not stated:
+        raise TargetError("there is no obligation to judge")
+    return stated
+
+
+def _append_summary(markdown: str) -> None:
+    """Shows the summary of the run on the page of a GitHub job, where there is one."""
+    file = os.environ.get(github.SUMMARY)
+    if file:
+        try:
+            with open(file, "a", encoding="utf-8") as stream:
+                stream.write(markdown)
+        except OSError as error:
+            raise OutputError(f"can't write {file}: {error.strerror}") from error
 
 
 def exit_code(judgements: Sequence[Judgement]) -> int:
@@ -155,13 +217,13 @@ class _Progress:
 
 
 @contextmanager
-def _replacing(file: Path | None) -> Iterator[TextIO | None]:
-    """A file that takes the place of `file` once all is written; it is opened before the proofs, so that they aren't in vain.
+def _replacing(file: Path | None) -> Iterator[Callable[[str], None]]:
+    """A function that puts a text in the place of `file`. It can be written from here on, so that the proofs aren't in vain.
 
-    Raises OutputError where it can't be written.
+    Where it is never called the old file stays. Raises OutputError where the file can't be written.
     """
     if file is None:
-        yield None
+        yield lambda text: None
         return
     if file.exists() and not file.is_file():
         raise OutputError(f"can't write {file}: it is no regular file")
@@ -170,9 +232,14 @@ def _replacing(file: Path | None) -> Iterator[TextIO | None]:
         stream = beside.open("x", encoding="utf-8")
     except OSError as error:
         raise OutputError(f"can't write {file}: {error.strerror}") from error
-    try:
+
+    def put(text: str) -> None:
         with stream:
-            yield stream
+            stream.write(text)
         beside.replace(file)
+
+    try:
+        yield put
     finally:
+        stream.close()
         beside.unlink(missing_ok=True)

@@ -4,11 +4,12 @@ The order is always the same, so the k-th obligation of the same targets is the 
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from importlib.util import module_from_spec, spec_from_file_location
-from inspect import isfunction
+from inspect import isfunction, unwrap
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -82,8 +83,7 @@ def of_file(target: str) -> Iterator[Obligation]:
 
 def load(target: str) -> Declared:
     """The scheme function that `file.py:scheme` names, guarded. Raises SchemeError where there is none."""
-    shown, colon, name = target.rpartition(f"{SUFFIX}:")
-    shown, name = (shown + SUFFIX, name) if colon else (target, "")
+    shown, name = _split(target)
     if not os.path.isfile(shown):
         raise SchemeError(f"there is no file {shown!r}")
     guard = Guard(shown, os.path.abspath(shown), name)
@@ -96,6 +96,24 @@ def load(target: str) -> Declared:
     if not callable(function):
         raise SchemeError(f"{shown}: {name} is no function but {type(function).__name__} {function!r}")
     return guard.scheme_function(function, guard.call(f"reading the parameters of {name}", _parameters, guard, function))
+
+
+def line_of(target: str) -> tuple[str, int]:
+    """The file of a scheme that was loaded, as the user gave it, and the line where it is defined; 1 where that is not plain."""
+    shown, name = _split(target)
+    file = os.path.abspath(shown)
+    code = getattr(unwrap(getattr(_imported(file), name)), "__code__", None)
+    if code is not None and code.co_filename == file:
+        return shown, int(code.co_firstlineno)
+    bound = re.compile(rf"\s*{re.escape(name)}\s*[:=]")  # made by another function: where it got its name
+    lines = Path(file).read_text(encoding="utf-8").splitlines()
+    return shown, next((number for number, line in enumerate(lines, 1) if bound.match(line)), 1)
+
+
+def _split(target: str) -> tuple[str, str]:
+    """The file and the scheme of `file.py:scheme`; no scheme where there is none."""
+    shown, colon, name = target.rpartition(f"{SUFFIX}:")
+    return (shown + SUFFIX, name) if colon else (target, "")
 
 
 def _parameters(guard: Guard, function: Callable[..., Any]) -> Any:

@@ -95,6 +95,7 @@ def _entry(judgement: Judgement) -> dict[str, Any]:
         "ok": judgement.ok,
         "solvers": _solvers(judgement),
         "seconds": round(judgement.seconds, 3),
+        "reason": judgement.reason or None,
         "counterexample": None
         if found is None
         else {"instance": found.values, "steps": found.steps, "schedule": list(found.schedule), "wrong": found.wrong},
