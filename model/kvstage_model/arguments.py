@@ -1,7 +1,7 @@
 """Symbolic arguments for a scheme function: every transfer, every partition, every number at once.
 
 What is assumed of them is exactly what the concrete ones are checked for: `PagedRows`' requirements, and the contract
-of a partition. The pool is one and the same in all calls; the transfer differs from call to call.
+of a partition. The pool is one and the same in all calls, whatever is moved; the transfer differs from call to call.
 """
 
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ def _argument(world: World, parameter: Parameter, call: int) -> Any:
     return number
 
 
-def _pool(world: World, name: str) -> tuple[int, int]:
-    num_blocks, block_size = world.integer(f"{name}.num_blocks"), world.integer(f"{name}.block_size")
+def _pool(world: World) -> tuple[int, int]:
+    num_blocks, block_size = world.integer("pool.num_blocks"), world.integer("pool.block_size")
     world.assume(num_blocks >= 0)
     world.at_least(block_size, 1)
     return num_blocks, block_size
@@ -43,7 +43,7 @@ def _pool(world: World, name: str) -> tuple[int, int]:
 
 def any_rows(world: World, name: str, call: int, distinct: bool) -> PagedRows:
     """Any rows [start, stop) of any sequence, in a pool of any size."""
-    num_blocks, block_size = _pool(world, name)
+    num_blocks, block_size = _pool(world)
     start, stop = (world.function(f"{name}.{end}", 1)(call) for end in ("start", "stop"))
     world.assume(start >= 0, start <= stop)
     blocks = world.function(f"{name}.table", 2)
@@ -73,12 +73,12 @@ class AnyPartition(Generic[Cut]):
 
     def __init__(self, world: World, name: str, call: int, make: type[Cut], part: type[Piece], distinct: bool) -> None:
         self._world, self._distinct = world, distinct
-        num_blocks, block_size = _pool(world, name)
+        num_blocks, block_size = _pool(world)
         of_part = [world.function(f"{name}.{field.name}", 2) for field in fields(part)]
         holder, block, row = (world.function(f"{name}.{field}", 2) for field in ("holder", "block", "row"))
         number, length = (world.function(f"{name}.{field}", 1)(call) for field in ("number", "length"))
         pool = (length, num_blocks, block_size)
-        longest = world.integer(f"{name}.longest")
+        longest = world.integer("longest")  # one size of staging slots for all that is moved
 
         def bare_part(i: int) -> Piece:
             return part(*(of(call, i) for of in of_part))

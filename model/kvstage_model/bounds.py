@@ -15,8 +15,9 @@ def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:
     for access in (*reads(operation), *writes(operation)):
         yield from _inside(access, row)
     for source, target in product(reads(operation), writes(operation)):
-        if not isinstance(operation, Launch):
-            yield Clause("source and target have as many rows", True, source.count == target.count)
+        if isinstance(operation, Launch):  # a kernel may well work in place
+            continue
+        yield Clause("source and target have as many rows", True, source.count == target.count)
         if source.buffer.name == target.buffer.name:
             (mine, reached), (other_rows, other_reached) = _some(source, row), _some(target, other)
             yield Clause("source and target are disjoint", reached & other_reached, disjoint(mine, other_rows))

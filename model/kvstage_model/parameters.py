@@ -86,7 +86,10 @@ def small_values(parameters: tuple[Parameter, ...], most_rows: int) -> Iterator[
     for rows in range(1, most_rows + 1):
         choices = [list(_values(parameter, rows)) for parameter in parameters]
         for chosen in product(*choices):
-            yield dict(zip((parameter.name for parameter in parameters), chosen, strict=True))
+            pools = {(value.num_blocks, value.block_size) for value in chosen if isinstance(value, PagedRows | Pieces)}
+            longest = {value.longest for value in chosen if isinstance(value, Pieces)}
+            if len(pools) <= 1 and len(longest) <= 1:  # all transfers of a call are of one pool, through slots of one size
+                yield dict(zip((parameter.name for parameter in parameters), chosen, strict=True))
 
 
 def _values(parameter: Parameter, rows: int) -> Iterator[Any]:

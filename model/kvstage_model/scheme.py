@@ -7,6 +7,7 @@ symbolic indices of every length, block size and table at once.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TypeAlias
 
 from .operations import Buffer, Event, HostRead, HostWrite, Launch, Operation, RecordEvent, Rows, SyncEvent, WaitEvent
 
@@ -28,8 +29,8 @@ class Result:
     """What a call promises: each row of the transfer arrives at its place, and nothing else changes.
 
     Row `position` lies in the pool at `address(position)`, and at the host in slot 0, row `position`. `step(position)`
-    names the step that brings it to its place: a hint for the proof, never trusted. The caller is the host, or the
-    kernels of a stream.
+    names the step that brings it to its place: a hint for the proof, never trusted. The caller who uses
+    the target, and overwrites the source, is the host, or kernels of the stream that `target_on` and `source_on` name.
     """
 
     direction: Direction
@@ -38,7 +39,8 @@ class Result:
     length: int
     address: Callable[[int], tuple[int, int]]
     step: Callable[[int], int]
-    stream: str | None = None
+    target_on: str | None = None
+    source_on: str | None = None
 
     def _pool(self, position: int) -> Rows:
         slot, row = self.address(position)
@@ -55,9 +57,13 @@ class Result:
     def caller(self, position: int) -> tuple[Operation, ...]:
         """What the caller may do with a row as soon as the call has returned: use the copy, overwrite the original."""
         target, source = self.target(position), self.source(position)
-        if self.stream is None:
-            return HostRead(target), HostWrite(source)
-        return Launch(self.stream, reads=(target,)), Launch(self.stream, writes=(source,))
+        uses = HostRead(target) if self.target_on is None else Launch(self.target_on, reads=(target,))
+        overwrites = HostWrite(source) if self.source_on is None else Launch(self.source_on, writes=(source,))
+        return uses, overwrites
+
+
+Change: TypeAlias = Callable[[Iterable[Operation]], Iterable[Operation]]
+"""An edit of the operations of one step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +95,54 @@ class Scheme:
     @property
     def phases(self) -> tuple[Phase, ...]:
         """The prologue, the loop, the epilogue, and what the caller does after the call has returned."""
-        found = [Phase("prologue", 1, lambda _: self.prologue)] if self.prologue else []
+        found = [once("prologue", *self.prologue)] if self.prologue else []
         found.append(Phase(LOOP, self.steps, self.step))
         if self.epilogue:
-            found.append(Phase("epilogue", 1, lambda _: self.epilogue))
+            found.append(once("epilogue", *self.epilogue))
         if self.result is not None:
             found.append(Phase(CALLER, self.result.length, self.result.caller))
         return tuple(found)
+
+    def changed(self, change: Change, name: str) -> "Scheme":
+        """The scheme with the operations of every step, of the prologue and of the epilogue changed."""
+        prologue, epilogue = tuple(change(self.prologue)), tuple(change(self.epilogue))
+        return replace(self, name=name, step=lambda i: change(self.step(i)), prologue=prologue, epilogue=epilogue)
 
     def in_call(self, operation: Operation, call: int) -> Operation:
         """The operation as call number `call` issues it: with events of its own, where each call makes fresh ones."""
         if self.fresh_events and isinstance(operation, RecordEvent | SyncEvent | WaitEvent):
             return replace(operation, event=Event(operation.event.name, operation.event.index, call))
         return operation
+
+
+@dataclass(frozen=True, eq=False)
+class Session(Scheme):
+    """Several loops, one after the other, as one call: schemes, and what the caller does before, between and after them.
+
+    It states no result: it is judged on its hazards and bounds.
+    """
+
+    parts: tuple[Phase, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, buffers: tuple[Buffer, ...], *parts: Phase) -> "Session":
+        """The session of these phases, each under a name of its own."""
+        return cls(name, buffers, sum(part.steps for part in parts), lambda _: (), parts=parts)
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases, in order."""
+        return self.parts
+
+    def changed(self, change: Change, name: str) -> "Session":
+        """The session with the operations of every step changed."""
+        return replace(self, name=name, parts=tuple(replace(part, step=_changed(part, change)) for part in self.parts))
+
+
+def once(name: str, *operations: Operation) -> Phase:
+    """A phase of a single step."""
+    return Phase(name, 1, lambda _: operations)
+
+
+def _changed(part: Phase, change: Change) -> Callable[[int], Iterable[Operation]]:
+    return lambda i: change(part.step(i))

@@ -56,9 +56,7 @@ def without(named: Named) -> Edit:
     """Take operations out, wherever they stand."""
 
     def edit(scheme: Scheme) -> Scheme:
-        kept = _each_step(scheme, lambda operations: (operation for operation in operations if not named(operation)))
-        prologue, epilogue = (tuple(o for o in once if not named(o)) for once in (scheme.prologue, scheme.epilogue))
-        return replace(kept, name=f"{scheme.name} without {named}", prologue=prologue, epilogue=epilogue)
+        return scheme.changed(lambda operations: (o for o in operations if not named(o)), f"{scheme.name} without {named}")
 
     return edit
 
@@ -76,7 +74,7 @@ def right_after(named: Named, other: type) -> Edit:
                 yield from moved
 
     def edit(scheme: Scheme) -> Scheme:
-        return replace(_each_step(scheme, reorder), name=f"{scheme.name} with {named} right after {other.__name__}")
+        return scheme.changed(reorder, f"{scheme.name} with {named} right after {other.__name__}")
 
     return edit
 
@@ -88,7 +86,3 @@ def out_of_the_loop(named: Named, *instead: Operation) -> Edit:
         return replace(without(named)(scheme), name=f"{scheme.name} with {named} out of the loop", epilogue=instead)
 
     return edit
-
-
-def _each_step(scheme: Scheme, change: Callable[[Iterable[Operation]], Iterable[Operation]]) -> Scheme:
-    return replace(scheme, step=lambda i: change(scheme.step(i)))

@@ -13,7 +13,7 @@ from kvstage_model.parameters import SchemeFunction, allowing_duplicates
 from kvstage_model.runs import by_block, by_chunk, by_row
 from kvstage_model.variants import Edit, Named, edited, out_of_the_loop, right_after, without
 
-from . import shallow
+from . import calls, shallow
 from .bounds_theorem import T7
 from .hazards import T1
 from .lemmas import L1
@@ -77,6 +77,7 @@ def catalogue() -> Iterator[Obligation]:
             yield from removals(function, entry.name, direction)
             yield from _broken(entry, direction, function)
     yield from shallow.findings()
+    yield from calls.obligations()
 
 
 def of_scheme(function: SchemeFunction, name: str, direction: str) -> Iterator[Obligation]:

@@ -1,0 +1,90 @@
+"""What lies between calls: events that outlive a call or don't, drains, and callers that are kernels of a stream.
+
+A ring that writes may return while its last copies run, if the caller's kernels are on the same stream, or wait for an
+event. Its next call fills the same slots: with events that outlive the call, the wait for the slot covers those copies;
+with fresh events in each call it covers nothing, and a drain at the end is needed (hazards H07: the events were local to
+the call, the buffers were not).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kvstage_model import pipelines, schemes, sessions
+from kvstage_model.operations import SyncStream
+from kvstage_model.parameters import SchemeFunction
+from kvstage_model.scheme import Scheme
+from kvstage_model.schemes import STREAM
+from kvstage_model.streams import handed_to
+from kvstage_model.variants import Edit, Named, edited, without
+
+from .bounds_theorem import T7
+from .hazards import T1
+from .obligation import Obligation, Verdict
+from .removals import removals
+from .result import T3
+
+CALLER = "caller"
+"""A stream of the caller's own."""
+
+
+def fresh_events(scheme: Scheme) -> Scheme:
+    """The scheme whose every call makes events of its own."""
+    return replace(scheme, fresh_events=True)
+
+
+def on_the_same_stream(scheme: Scheme) -> Scheme:
+    """The scheme whose result is used by kernels on the copies' own stream, so that the host need not wait at the end."""
+    result = None if scheme.result is None else replace(scheme.result, target_on=STREAM)
+    return without(Named(SyncStream))(replace(scheme, result=result))
+
+
+def both(*edits: Edit) -> Edit:
+    """One edit after the other."""
+
+    def edit(scheme: Scheme) -> Scheme:
+        for one in edits:
+            scheme = one(scheme)
+        return scheme
+
+    return edit
+
+
+def to_the_caller(scheme: Scheme) -> Scheme:
+    """The scheme between kernels of the caller's own stream."""
+    return handed_to(scheme, STREAM, CALLER)
+
+
+PROVED = (
+    ("ring with fresh events", "read", edited(pipelines.ring_read, fresh_events)),
+    ("ring with fresh events", "write", edited(pipelines.ring_write, fresh_events)),
+    ("ring without a drain, used on its stream", "write", edited(pipelines.ring_write, on_the_same_stream)),
+    ("direct between kernels", "read", edited(schemes.direct_read, to_the_caller)),
+    ("direct between kernels", "write", edited(schemes.direct_write, to_the_caller)),
+    ("gather_pinned between kernels", "read", edited(schemes.gather_pinned_read, to_the_caller)),
+    ("gather_pinned between kernels", "write", edited(schemes.gather_pinned_write, to_the_caller)),
+)
+"""Ways to call a scheme that hold."""
+
+UNDRAINED = edited(pipelines.ring_write, both(on_the_same_stream, fresh_events))
+"""Events forgotten between calls, and nothing drained: the next call fills slots that are still being copied from."""
+
+SESSIONS: tuple[tuple[str, SchemeFunction], ...] = (
+    ("ring session", sessions.ring_session),
+    ("ring session on two streams", sessions.ring_session_on_two_streams),
+)
+
+
+def obligations() -> Iterator[Obligation]:
+    """Calls that hold, then what must be refuted: forgotten events, and each caller edge taken out."""
+    for name, direction, function in PROVED:
+        for theorem in (T1, T3):
+            yield theorem.of(function, name, direction)
+    for name, session in SESSIONS:
+        yield T1.of(session, name)
+        yield T7.of(session, name)
+    yield T1.of(UNDRAINED, "ring without a drain, with fresh events", "write", Verdict.REFUTED)
+    for name, direction, function in PROVED:
+        if "between kernels" in name:
+            yield from removals(function, name, direction)
+    for name, session in SESSIONS:
+        yield from removals(session, name, "-")
