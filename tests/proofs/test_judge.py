@@ -160,6 +160,26 @@ def test_a_theorem_is_about_the_subject_that_it_is_given() -> None:
     assert judgement.statement.name == "loop.write:T0"
 
 
+def test_what_must_be_refuted_is_searched_first_and_asked_only_where_nothing_is_found() -> None:
+    seen: list[str] = []
+
+    def queries(found: Counterexample | None) -> Iterator[Query]:
+        seen.append("asked")
+        yield from doubts(True)
+
+    def search(found: Counterexample | None, most: int | None) -> Counterexample | None:
+        seen.append("searched")
+        return found
+
+    theorem = Theorem[Counterexample | None]("T0", "title", "It is so.", queries, search)
+    judgement = judge(theorem.of(EXAMPLE, "loop", expected=REFUTED))
+    assert judgement.ok
+    assert judgement.counterexample is EXAMPLE
+    assert seen == ["searched"]
+    assert judge(theorem.of(None, "loop", expected=REFUTED)).verdict is UNKNOWN
+    assert "asked" in seen
+
+
 def test_an_operation_that_never_exists_leaves_nothing_to_prove() -> None:
     def step(place: Place, i: int) -> Iterator[Operation]:
         if i < 0:

@@ -42,7 +42,7 @@ def test_names_select_in_the_catalogues_order_and_once() -> None:
 
 def test_a_scheme_comes_with_its_broken_variants_and_without_others() -> None:
     found = names("per_row")
-    assert {"per_row.read:T1", "per_row.write:T3", "per_row without its wait.read:T1"} <= set(found)
+    assert {"per_row.read:T1", "per_row.write:T3", "per_row without SyncStream on stream copy.read:T1"} <= set(found)
     assert all(name.startswith(("per_row.", "per_row ")) for name in found)
 
 

@@ -79,7 +79,7 @@ def test_the_summary_counts_verdicts() -> None:
 
 
 def test_json_of_real_judgements_has_the_documented_fields_and_types() -> None:
-    judgements = [judge(claim(PROVED)), judge(claim(REFUTED, REFUTED)), judge(claim(UNSUPPORTED))]
+    judgements = [judge(claim(PROVED)), judge(claim(REFUTED)), judge(claim(UNSUPPORTED))]
     report = json.loads(as_json(judgements))
     assert set(report) == {"version", "ok", "obligations"}
     assert (report["version"], report["ok"]) == (1, False)

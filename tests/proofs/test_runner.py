@@ -11,14 +11,14 @@ from kvstage_proofs.obligation import Statement, Verdict
 from kvstage_proofs.runner import RunnerError, judged, longest_first, processes
 from tests.proofs.claims import HEAD, PROVED, claim, user_file
 
-TARGETS = ("lemmas", "per_row.read", "per_row without its wait.read")
+TARGETS = ("lemmas", "per_row.read", "per_row without SyncStream on stream copy.read")
 EXPECTED = {
     "lemmas:L1": Verdict.PROVED,
     "per_row.read:T1": Verdict.PROVED,
     "per_row.read:T3": Verdict.PROVED,
     "per_row.read:T7": Verdict.PROVED,
-    "per_row without its wait.read:T1": Verdict.REFUTED,
-    "per_row without its wait.read:T3": Verdict.REFUTED,
+    "per_row without SyncStream on stream copy.read:T1": Verdict.REFUTED,
+    "per_row without SyncStream on stream copy.read:T3": Verdict.REFUTED,
 }
 
 IN_A_WORKER = "from multiprocessing import parent_process\nif parent_process() is not None:\n    "
