@@ -92,8 +92,9 @@ def as_markdown(judgements: Sequence[Judgement], summary: str) -> str:
 def _row(judgement: Judgement) -> str:
     statement = judgement.statement
     verdict = judgement.verdict.value + ("" if judgement.ok else f", expected {statement.expected.value}")
-    cells = (":white_check_mark:" if judgement.ok else ":x:", statement.name, statement.title, verdict, f"{judgement.seconds:.1f}")
-    return f"| {' | '.join(map(_cell, cells))} |"
+    mark = ":white_check_mark:" if judgement.ok else ":x:"
+    cells = map(_cell, (statement.name, statement.title, verdict, f"{judgement.seconds:.1f}"))
+    return f"| {mark} | {' | '.join(cells)} |"
 
 
 def _cell(text: str) -> str:
@@ -102,10 +103,11 @@ def _cell(text: str) -> str:
 
 
 def _details(judgement: Judgement) -> Iterator[str]:
-    """Why one is wrong, below a line to click on. In HTML alone, which no text of a schedule can break out of."""
+    """Why one is wrong, below a line to click on. In <pre>, which no text of a schedule can break out of."""
     found = judgement.counterexample
     text = [*([judgement.reason] if judgement.reason else []), *([] if found is None else found.lines())]
     yield f"<details><summary>{escape(judgement.statement.name)}: {judgement.verdict.value}</summary>"
+    yield ""  # Markdown takes a <pre> up to its end, empty lines and all, only where it begins a block
     yield f"<pre>{escape(chr(10).join(text))}</pre>"
     yield "</details>"
     yield ""

@@ -31,7 +31,7 @@ def as_junit(judgements: Sequence[Judgement], broke_off: str = "") -> str:
     suites = ET.Element("testsuites", {"name": SUITE, **counts})
     ET.SubElement(suites, "testsuite", {"name": SUITE, **counts}).extend(cases)
     ET.indent(suites)
-    return ET.tostring(suites, encoding="unicode", xml_declaration=False) + "\n"
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
 
 
 def _case(judgement: Judgement) -> ET.Element:
