@@ -5,7 +5,19 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from kvstage_model.operations import Buffer, Copy, HostCopy, HostWrite, Memory, Operation, SyncStream
+from kvstage_model.operations import (
+    Buffer,
+    Copy,
+    Event,
+    HostCopy,
+    HostWrite,
+    Memory,
+    Operation,
+    RecordEvent,
+    SyncEvent,
+    SyncStream,
+    WaitEvent,
+)
 from kvstage_model.parameters import Declared, Parameter
 from kvstage_model.scheme import Direction, Result, Scheme
 
@@ -21,6 +33,8 @@ GUARDS: dict[str, Number] = {
     "i == 0 or i == n - 1": lambda i, n: i == 0 or i == n - 1,
 }
 SLOTS: dict[str, Number] = {
+    "i % 3": lambda i, n: i % 3,
+    "i + 4": lambda i, n: i % 2 + 4,
     "0": lambda i, n: 0,
     "i % 2": lambda i, n: i % 2,
     "(i + 1) % 2": lambda i, n: (i + 1) % 2,
@@ -38,10 +52,13 @@ class Line:
     stream: str
     slot: str
     row: str
+    aim: int | None = None
+    """How many steps ago the record lies that a wait is meant for."""
 
     def __str__(self) -> str:
         guard = f"if {self.guard}: " if self.guard else ""
-        return f"{guard}{self.kind} {self.stream} stage[{self.slot}] row {self.row}"
+        aim = "" if self.aim is None else f" aim i - {self.aim}"
+        return f"{guard}{self.kind} {self.stream} stage[{self.slot}] row {self.row}{aim}"
 
 
 @dataclass(frozen=True)
@@ -67,6 +84,42 @@ def body(random: Random) -> Body:
         guard = random.choice(sorted(GUARDS)) if random.random() < 0.35 else ""
         lines.append(Line(kind, guard, random.choice(streams), random.choice(slots), random.choice(("i", "i", *ROWS))))
     return Body(tuple(lines), streams if random.random() < 0.5 else (), random.random() < 0.5)
+
+
+def ring(random: Random) -> Body:
+    """A loop of two slots or three with events, and up to two changes to it; the host's part lies a step back, or none."""
+    slot, back = random.choice((("i % 2", 2), ("i % 2", 2), ("0", 1), ("i % 3", 3)))
+    streams = random.choice((("a", "a"), ("a", "b")))
+    wait = random.choice(("wait for event", "wait for event", "hold"))
+    lines = [
+        Line(wait, "", streams[0], slot, "i", aim=random.choice((back, back, None))),
+        Line("scribble" if wait != "hold" else "fetch", "", streams[0], slot, "i"),
+        Line("store", "", streams[1] if wait == "hold" else streams[0], slot, "i"),
+        Line("record", "", streams[1] if wait == "hold" else streams[0], slot, "i"),
+    ]
+    if wait == "hold":
+        lines.insert(2, Line("record", "", streams[0], "i + 4", "i"))
+        lines.insert(3, Line("hold", "", streams[1], "i + 4", "i", aim=0))
+    for _ in range(random.choice((0, 1, 1, 2))):
+        at = random.randrange(len(lines))
+        match random.choice(("slot", "stream", "guard", "insert", "delete", "swap", "aim")):
+            case "slot":
+                lines[at] = replace(lines[at], slot=random.choice(sorted(SLOTS)))
+            case "stream":
+                lines[at] = replace(lines[at], stream=random.choice("ab"))
+            case "guard":
+                lines[at] = replace(lines[at], guard=random.choice(sorted(GUARDS)))
+            case "insert":
+                kind = random.choice(("record", "wait for event", "hold", "wait", "scribble", "take"))
+                aim = random.choice((None, 0, 1, 2)) if kind in ("wait for event", "hold") else None
+                lines.insert(at, Line(kind, random.choice(("", *GUARDS)), random.choice("ab"), slot, "i", aim))
+            case "delete":
+                del lines[at]
+            case "swap":
+                lines[at], lines[at - 1] = lines[at - 1], lines[at]
+            case "aim" if lines[at].aim is not None:
+                lines[at] = replace(lines[at], aim=random.choice((None, 0, 1, 3)))
+    return Body(tuple(lines), ("a", "b") if random.random() < 0.7 else (), random.random() < 0.2)
 
 
 def reader(random: Random) -> Body:
@@ -96,7 +149,7 @@ def function(body: Body) -> Declared:
 
     def scheme(n: int) -> Scheme:
         pool, out = Buffer("pool", Memory.DEVICE, 1, n), Buffer("out", Memory.PAGEABLE, 1, n)
-        stage = Buffer("stage", Memory.PINNED, 2, 1)
+        stage = Buffer("stage", Memory.PINNED, 6, 1)
 
         def step(i: int) -> Iterator[Operation]:
             for line in body.lines:
@@ -111,6 +164,7 @@ def function(body: Body) -> Declared:
 
 def _operation(line: Line, i: int, n: int, pool: Buffer, stage: Buffer, out: Buffer) -> Operation:
     row = ROWS[line.row](i, n)
+    aim = None if line.aim is None else i - line.aim
     staged = stage.at(SLOTS[line.slot](i, n), 0, 1)
     match line.kind:
         case "fetch":
@@ -121,5 +175,11 @@ def _operation(line: Line, i: int, n: int, pool: Buffer, stage: Buffer, out: Buf
             return HostCopy(staged, out.at(0, row, 1))
         case "scribble":
             return HostWrite(staged)
+        case "record":
+            return RecordEvent(Event("done", staged.slot), line.stream)
+        case "wait for event":
+            return SyncEvent(Event("done", staged.slot), aim)
+        case "hold":
+            return WaitEvent(line.stream, Event("done", staged.slot), aim)
         case _:
             return SyncStream(line.stream)
