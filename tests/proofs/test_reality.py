@@ -18,27 +18,13 @@ from kvstage_model.search import wrong_rows
 from kvstage_model.trace import unroll
 from kvstage_proofs import hazards, result
 from kvstage_proofs.chain import Chain
-from kvstage_proofs.judge import verdict_of
 from kvstage_proofs.obligation import Verdict
-from kvstage_proofs.query import Query, ask
 from tests.proofs.bodies import Body, body, function, reader, ring
+from tests.proofs.solver import claimed
 
 MOST_STEPS = 6
 """More than the search of the prover itself tries."""
 PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED, *_ = Verdict
-
-
-def claimed(queries: Iterator[Query]) -> Verdict:
-    """What the solver alone makes of a theorem, in windows as wide as it takes. Stops at what stays open."""
-    asked = []
-    for query in queries:
-        asked.append(ask(query))
-        while asked[-1].open and query.wider is not None:
-            query = query.wider()
-            asked[-1] = ask(query)
-        if asked[-1].open:
-            break
-    return verdict_of(tuple(asked))[0]
 
 
 def race(scheme: SchemeFunction) -> Race | None:

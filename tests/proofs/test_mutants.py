@@ -1,0 +1,339 @@
+"""Mutants: each change of an axiom, a scheme, a partition or a bound turns at least one obligation red.
+
+The wrong axioms are put into the prover and into the race finder alike, so that nothing but the proof can notice.
+"""
+
+import ast
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+
+from kvstage_model import axioms, races, runs, schemes, window
+from kvstage_model.axioms import Edge, Moment, Own
+from kvstage_model.bounds import bounds
+from kvstage_model.contract import Clause
+from kvstage_model.operations import (
+    Copy,
+    Event,
+    HostCopy,
+    HostRead,
+    HostWrite,
+    OnStream,
+    Operation,
+    RecordEvent,
+    SyncEvent,
+    SyncStream,
+    WaitEvent,
+)
+from kvstage_model.parameters import SchemeFunction
+from kvstage_model.scheme import Direction
+from kvstage_proofs import bounds_theorem, partitions, result
+from kvstage_proofs.bounds_theorem import T7
+from kvstage_proofs.catalogue import ENTRIES
+from kvstage_proofs.hazards import T1
+from kvstage_proofs.judge import judge
+from kvstage_proofs.obligation import Verdict
+from tests.model.loops import WAIT, Place, loop, staged, stored
+from tests.proofs.solver import claimed
+
+PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED, *_ = Verdict
+READ, WRITE = Direction.READ, Direction.WRITE
+Edges = Callable[[Operation, Operation], Iterator[Edge]]
+
+
+def with_edges(monkeypatch: pytest.MonkeyPatch, edges: Edges) -> None:
+    for module in (window, races):
+        monkeypatch.setattr(module, "edges", edges)
+
+
+# -- axioms taken away
+
+
+def one_stream(place: Place, i: int) -> Iterator[Operation]:
+    """Two copies into one slot, which nothing but the order of their stream keeps apart."""
+    yield place.fetch(i)
+    yield Copy("copy", place.scratched(i), place.staged(i))
+
+
+def host_alone(place: Place, i: int) -> Iterator[Operation]:
+    """Two writes of the host, which nothing but the order of its program keeps apart."""
+    yield place.scribble(i)
+    yield place.take(i)
+
+
+def ring(place: Place, i: int) -> Iterator[Operation]:
+    """Two slots, an event each."""
+    yield SyncEvent(Event("sent", i % 2), aim=i - 2)
+    yield place.scribble(i, i % 2)
+    yield place.store(i, i % 2)
+    yield RecordEvent(Event("sent", i % 2), "copy")
+
+
+def handed_over(place: Place, i: int) -> Iterator[Operation]:
+    """A stream waits for another one's copy into its source."""
+    yield place.fetch(i, stream="a")
+    yield RecordEvent(Event("filled"), "a")
+    yield WaitEvent("copy", Event("filled"), aim=i)
+    yield Copy("copy", place.staged(i), place.scratched(i))
+    yield WAIT
+
+
+LOST: dict[str, tuple[str, SchemeFunction]] = {
+    "A1, the host's order": ("A1", loop(host_alone)),
+    "A1, the host's order, for a staged read": ("A1", schemes.staged_read),
+    "A3, a stream's order": ("A3", loop(one_stream)),
+    "A5, a host's wait for an event": ("A5", loop(ring, slots=2, epilogue=lambda place: (WAIT,))),
+    "A6, a stream's wait for an event": ("A6", loop(handed_over)),
+    "A4, a stream's wait, for a staged read": ("A4", schemes.staged_read),
+    "A4, a stream's wait, for a staged write": ("A4", schemes.staged_write),
+}
+
+
+@pytest.mark.parametrize(("axiom", "function"), LOST.values(), ids=LOST.keys())
+def test_without_an_axiom_a_proof_falls(axiom: str, function: SchemeFunction, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert claimed(T1.queries(function)) is PROVED
+    with_edges(
+        monkeypatch, lambda first, second: (replace(e, when=e.when & (e.axiom != axiom)) for e in axioms.edges(first, second))
+    )
+    assert claimed(T1.queries(function)) is UNKNOWN
+    assert judge(T1.of(function, "mutant")).verdict is REFUTED, "the race finder reads the same axioms"
+
+
+OWN: dict[str, Callable[[Operation, Own], bool]] = {
+    "A1, the host begins after its issue": lambda operation, rule: (
+        rule.earlier is Moment.ISSUE and not isinstance(operation, OnStream)
+    ),
+    "A2, work begins after its issue": lambda operation, rule: rule.earlier is Moment.ISSUE and isinstance(operation, OnStream),
+    "A2, an end comes after its begin": lambda operation, rule: rule.later is Moment.END,
+}
+
+
+@pytest.mark.parametrize("lost", OWN.values(), ids=OWN.keys())
+def test_without_the_order_of_an_operations_own_moments_a_proof_falls(
+    lost: Callable[[Operation, Own], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    functions = (schemes.staged_read, loop(ring, slots=2, epilogue=lambda place: (WAIT,)))
+    assert {claimed(T1.queries(function)) for function in functions} == {PROVED}
+
+    def own(operation: Operation) -> Iterator[Own]:
+        return (rule for rule in axioms.own(operation) if not lost(operation, rule))
+
+    monkeypatch.setattr(window, "own", own)
+    assert UNKNOWN in {claimed(T1.queries(function)) for function in functions}
+
+
+# -- axioms that are too strong
+
+
+def when(condition: Callable[[Operation, Operation], bool], earlier: Moment, later: Moment) -> Edges:
+    """All axioms, and one edge more."""
+
+    def edges(first: Operation, second: Operation) -> Iterator[Edge]:
+        more = [Edge("wrong", earlier, later)] if condition(first, second) else []
+        return chain(axioms.edges(first, second), more)
+
+    return edges
+
+
+def is_copy(first: Operation, second: Operation) -> bool:
+    return isinstance(first, Copy)
+
+
+def unwaited(place: Place, i: int) -> Iterator[Operation]:
+    yield place.fetch(i)
+    yield place.take(i)
+
+
+def unwaited_refill(place: Place, i: int) -> Iterator[Operation]:
+    yield place.scribble(i)
+    yield place.store(i)
+
+
+def another_streams_wait(place: Place, i: int) -> Iterator[Operation]:
+    yield place.fetch(i)
+    yield SyncStream("another")
+    yield place.take(i)
+
+
+def two_streams(place: Place, i: int) -> Iterator[Operation]:
+    yield place.fetch(i, stream="a")
+    yield Copy("b", place.scratched(i), place.staged(i))
+
+
+def wait_behind_the_use(place: Place, i: int) -> Iterator[Operation]:
+    yield from unwaited(place, i)
+    yield SyncStream("copy")
+
+
+ADDED: dict[str, tuple[Edges, SchemeFunction]] = {
+    "a copy has ended when the host goes on": (when(is_copy, Moment.END, Moment.ISSUE), loop(unwaited)),
+    "a copy ends at its issue, for a refill": (when(is_copy, Moment.END, Moment.ISSUE), loop(unwaited_refill)),
+    "a wait covers other streams": (
+        when(lambda first, second: is_copy(first, second) and isinstance(second, SyncStream), Moment.END, Moment.END),
+        loop(another_streams_wait),
+    ),
+    "streams wait for one another": (
+        when(lambda first, second: is_copy(first, second) and isinstance(second, Copy), Moment.END, Moment.BEGIN),
+        loop(two_streams),
+    ),
+    "the host's copy waits for the device": (
+        when(lambda first, second: is_copy(first, second) and isinstance(second, HostCopy), Moment.END, Moment.BEGIN),
+        loop(wait_behind_the_use),
+    ),
+    "the host's write waits for the device": (
+        when(lambda first, second: is_copy(first, second) and isinstance(second, HostWrite), Moment.END, Moment.BEGIN),
+        loop(unwaited_refill),
+    ),
+}
+
+
+@pytest.mark.parametrize(("edges", "function"), ADDED.values(), ids=ADDED.keys())
+def test_with_an_axiom_too_strong_what_is_broken_is_proved(
+    edges: Edges, function: SchemeFunction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So an obligation that must be REFUTED goes red."""
+    assert judge(T1.of(function, "right axioms")).verdict is REFUTED
+    with_edges(monkeypatch, edges)
+    assert judge(T1.of(function, "wrong axioms")).verdict is PROVED
+
+
+# -- schemes: every operation that a scheme yields, found in its text
+
+SOURCE = inspect.getsource(schemes)
+
+
+def yields(tree: ast.Module) -> list[tuple[str, ast.Expr]]:
+    """Each statement that yields an operation, with the scheme function around it."""
+    return [
+        (function.name, statement)
+        for function in tree.body
+        if isinstance(function, ast.FunctionDef)
+        for statement in ast.walk(function)
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield)
+    ]
+
+
+def without_yield(number: int) -> tuple[str, types.ModuleType]:
+    """The module of the schemes without one of these statements, and the function that it was in."""
+    tree, nothing = ast.parse(SOURCE), ast.parse("yield from ()")
+    name, removed = yields(tree)[number]
+    for parent in ast.walk(tree):
+        for field in ("body", "orelse"):
+            statements = getattr(parent, field, None)
+            if isinstance(statements, list) and removed in statements:
+                statements[statements.index(removed)] = ast.copy_location(nothing.body[0], removed)
+    module = types.ModuleType(f"{schemes.__name__}_mutant")
+    module.__package__ = schemes.__package__
+    exec(compile(tree, "a mutant of the schemes", "exec"), module.__dict__)
+    return name, module
+
+
+YIELDS = [f"{name}: {ast.unparse(statement.value)}" for name, statement in yields(ast.parse(SOURCE))]
+
+
+def test_the_schemes_text_has_the_waits_that_mutants_take_out() -> None:
+    waiting = {name.split(":")[0] for name in YIELDS if "SyncStream(" in name}
+    assert waiting >= {"staged_read", "staged_write"}
+    assert SOURCE.count("yield SyncStream") == sum("SyncStream(" in name for name in YIELDS)
+    assert {name.split(":")[0] for name in YIELDS} <= {function.__name__ for e in ENTRIES for _, function in e.directions}
+
+
+@pytest.mark.parametrize("number", range(len(YIELDS)), ids=YIELDS)
+def test_without_any_operation_of_a_scheme_an_obligation_falls(number: int) -> None:
+    name, mutant = without_yield(number)
+    function = getattr(mutant, name)
+    theorems = (T1, result.T3, T7)
+    fallen = [theorem.name for theorem in theorems if claimed(theorem.queries(function)) is not PROVED]
+    assert fallen
+    if "SyncStream(" in YIELDS[number]:
+        assert fallen[0] == "T1"
+        assert judge(T1.of(function, "mutant")).verdict is REFUTED
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_operations_in_another_order_make_an_obligation_fall(direction: Direction) -> None:
+    body = staged if direction is READ else stored
+
+    def reordered(place: Place, i: int) -> Iterator[Operation]:
+        first, *rest = body(place, i)
+        yield from (*rest, first)
+
+    function = loop(reordered, direction=direction)
+    assert UNKNOWN in {claimed(T1.queries(function)), claimed(result.queries(function))}
+
+
+# -- partitions: every number and operator in their text
+
+SWAPPED: dict[type[ast.operator], ast.operator] = {
+    ast.Add: ast.Sub(),
+    ast.Sub: ast.Add(),
+    ast.FloorDiv: ast.Mod(),
+    ast.Mult: ast.Add(),
+}
+
+
+def mutants(function: Callable[..., object]) -> Iterator[tuple[str, ast.Module]]:
+    """The text of a function with one operator or number changed, and with min and max exchanged, one after the other."""
+    source = inspect.getsource(function)
+    for number in range(len(list(ast.walk(ast.parse(source))))):
+        tree = ast.parse(source)
+        node = list(ast.walk(tree))[number]
+        before = ast.unparse(node) if isinstance(node, ast.expr) else ""
+        if isinstance(node, ast.BinOp):
+            node.op = SWAPPED[type(node.op)]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, int):
+            node.value -= 1
+        elif isinstance(node, ast.Name) and node.id in ("min", "max"):
+            node.id = "max" if node.id == "min" else "min"
+        else:
+            continue
+        yield f"{before} -> {ast.unparse(node)}", tree
+
+
+def built(function: Callable[..., object], tree: ast.Module) -> partitions.Cut:
+    namespace = dict(vars(runs))
+    exec(compile(tree, "a mutant of a partition", "exec"), namespace)
+    return namespace[function.__name__]
+
+
+BY_ROW, BY_BLOCK = list(mutants(runs.by_row)), list(mutants(runs.by_block))
+
+
+@pytest.mark.parametrize("tree", [tree for _, tree in BY_ROW], ids=[name for name, _ in BY_ROW])
+def test_any_change_of_the_partition_by_row_is_noticed(tree: ast.Module) -> None:
+    assert claimed(partitions.queries(built(runs.by_row, tree))) is not PROVED
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("tree", [tree for _, tree in BY_BLOCK], ids=[name for name, _ in BY_BLOCK])
+def test_any_change_of_the_partition_by_block_is_noticed(tree: ast.Module) -> None:
+    assert claimed(partitions.queries(built(runs.by_block, tree))) is not PROVED
+
+
+# -- bounds
+
+
+BREAKS: dict[str, Callable[[Place, int], list[Operation]]] = {
+    "the slot of stage exists": lambda place, i: [place.scribble(i, 1)],
+    "the rows of stage lie inside its slot": lambda place, i: [HostWrite(place.stage.at(0, 1, place.runs.part(i).count))],
+    "the count of rows of stage is not negative": lambda place, i: [place.scribble(i), HostRead(place.stage.at(0, 0, -1))],
+    "source and target have as many rows": lambda place, i: [HostCopy(place.stage.at(0, 0, 1), place.scratched(i))],
+    "source and target are disjoint": lambda place, i: [Copy("copy", place.staged(i), place.staged(i))],
+}
+
+
+@pytest.mark.parametrize(("demand", "body"), BREAKS.items(), ids=BREAKS.keys())
+def test_without_a_demand_of_t7_what_breaks_it_is_proved(
+    demand: str, body: Callable[[Place, int], list[Operation]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert judge(T7.of(loop(body), "right bounds")).verdict is REFUTED
+
+    def fewer(operation: Operation, row: int, other: int) -> Iterator[Clause]:
+        return (clause for clause in bounds(operation, row, other) if clause.name != demand)
+
+    monkeypatch.setattr(bounds_theorem, "bounds", fewer)
+    assert claimed(T7.queries(loop(body))) is PROVED
