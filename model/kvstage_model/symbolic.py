@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Term: TypeAlias = Any
 """A z3 term (z3 ships no types)."""
 
+INDEXED = "a slot or an event is named by its index, as in Event('filled', i % slots), and needs no list or dict"
+"""What to do in place of a list of events or slots."""
+
 
 class UnsupportedError(Exception):
     """The scheme does something with a symbolic number that has no exact meaning in the model."""
@@ -129,11 +132,14 @@ class Index:
         return self.world.decide(self.term != 0)
 
     def __hash__(self) -> NoReturn:
-        raise UnsupportedError("a symbolic index is used as the key of a dict or the member of a set: compare it with == instead")
+        raise UnsupportedError(
+            f"a symbolic index is used as the key of a dict or the member of a set: compare it with ==; {INDEXED}"
+        )
 
     def __index__(self) -> NoReturn:
         raise UnsupportedError(
-            "a symbolic index is used as a concrete number (range, a list's index, a slice): let the scheme's own steps be the loop"
+            "a symbolic index is used as a concrete number (range, a list's index, a slice): let the scheme's own steps be the "
+            f"loop; {INDEXED}"
         )
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -181,7 +187,8 @@ def term_of(world: "World", value: object) -> Term:
         return value.term
     if isinstance(value, int) and not isinstance(value, bool):
         return z3.IntVal(value, world.context)
-    raise UnsupportedError(f"a symbolic index meets {_described(value)}: only integers can be compared and computed with")
+    instead = f"; {INDEXED}" if isinstance(value, list | tuple) else ""
+    raise UnsupportedError(f"a symbolic index meets {_described(value)}: only integers can be compared and computed with{instead}")
 
 
 def formula(world: "World", value: object) -> Term:

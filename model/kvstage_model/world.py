@@ -20,7 +20,10 @@ MOST_BRANCHES = 40
 MOST_PATHS = 256
 """Paths of one step. More than this is a case analysis that nobody could read."""
 
-IMPURE = "a step does something else when it runs again: it must depend on its index and its parameters alone"
+IMPURE = (
+    "a step does something else when it runs again: it must depend on its index and its parameters alone, and keep no list "
+    "of what earlier steps did; whether an event was recorded need not be asked, for one that never was does not block"
+)
 
 
 @dataclass(frozen=True, eq=False)
