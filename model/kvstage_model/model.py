@@ -192,6 +192,16 @@ class SchemeModel:
             return False
         return not self.world.impossible(first.exists, second.exists, self.world.formula(same_event(mine, other)))
 
+    def arguments_of(self, call: int, read: Callable[..., T]) -> T:
+        """Something of the arguments of one call, merged over the paths of reading it."""
+        self._scheme(call)
+        arguments = self._arguments[self.world.term(call).get_id()]
+
+        def run() -> T:
+            return read(**arguments)
+
+        return _merged(self.world, [self.world.follow(path, run) for path in self.world.paths(run)])
+
     def value(self, call: int, read: Callable[[Scheme], T]) -> T:
         """Something of the scheme as one call builds it, merged over the paths of building and reading it."""
         world = self.world

@@ -20,6 +20,7 @@ from kvstage_model.variants import Edit, Named, edited, without
 from .bounds_theorem import T7
 from .hazards import T1
 from .obligation import Obligation, Verdict
+from .progress import T6
 from .removals import removals
 from .result import T3
 
@@ -81,6 +82,7 @@ def obligations() -> Iterator[Obligation]:
             yield theorem.of(function, name, direction)
     for name, session in SESSIONS:
         yield T1.of(session, name)
+        yield T6.of(session, name)
         yield T7.of(session, name)
     yield T1.of(UNDRAINED, "ring without a drain, with fresh events", "write", Verdict.REFUTED)
     for name, direction, function in PROVED:

@@ -13,16 +13,18 @@ from kvstage_model.parameters import SchemeFunction, allowing_duplicates
 from kvstage_model.runs import by_block, by_chunk, by_row
 from kvstage_model.variants import Edit, Named, edited, out_of_the_loop, right_after, without
 
-from . import calls, shallow
+from . import calls, shallow, tallies
+from .alternation import T2
 from .bounds_theorem import T7
 from .hazards import T1
 from .lemmas import L1
 from .obligation import Obligation, Verdict
 from .partitions import P1, Cut
+from .progress import T6
 from .removals import removals
 from .result import T3
 
-OF_A_SCHEME = (T1, T3, T7)
+OF_A_SCHEME = (T1, T3, T6, T7)
 """The theorems that every scheme which states a result must satisfy."""
 
 PROVED, REFUTED = Verdict.PROVED, Verdict.REFUTED
@@ -35,6 +37,8 @@ class Entry:
     name: str
     read: SchemeFunction
     write: SchemeFunction
+    staging: bool = True
+    """Whether it stages rows in a buffer, so that T2 has something to say."""
 
     @property
     def directions(self) -> tuple[tuple[str, SchemeFunction], ...]:
@@ -44,9 +48,9 @@ class Entry:
 
 ENTRIES = (
     Entry("staged", schemes.staged_read, schemes.staged_write),
-    Entry("direct", schemes.direct_read, schemes.direct_write),
+    Entry("direct", schemes.direct_read, schemes.direct_write, staging=False),
     Entry("ring", pipelines.ring_read, pipelines.ring_write),
-    Entry("gather_pinned", schemes.gather_pinned_read, schemes.gather_pinned_write),
+    Entry("gather_pinned", schemes.gather_pinned_read, schemes.gather_pinned_write, staging=False),
     Entry("gather", pipelines.gather_read, pipelines.gather_write),
     Entry("per_row", library.per_row_read, library.per_row_write),
     Entry("per_block", library.per_block_read, library.per_block_write),
@@ -72,6 +76,9 @@ def catalogue() -> Iterator[Obligation]:
     for entry in ENTRIES:
         for direction, function in entry.directions:
             yield from of_scheme(function, entry.name, direction)
+            if entry.staging:
+                yield T2.of(function, entry.name, direction)
+    yield from tallies.obligations()
     for entry in ENTRIES:
         for direction, function in entry.directions:
             yield from removals(function, entry.name, direction)

@@ -7,7 +7,7 @@ reader's own step, in those that its waits aim at, and in the step that the sche
 never trusted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -113,12 +113,15 @@ class ResultModel:
         caller = window.add("caller", self.call, self.caller, self.position)
         return next(i for i in caller if any(access.buffer.name == self.target for access in reads(i.operation)))
 
-    def stays(self) -> Iterator[Query]:
-        """What a reader finds in a cell is what its witness wrote: no other writer comes between them."""
+    def stays(self, but: Collection[str] = ()) -> Iterator[Query]:
+        """What a reader finds in a cell is what its witness wrote: no other writer comes between them.
+
+        Asked of all buffers but those that are named.
+        """
         for reader_phase, writer_phase in product(range(len(self.model.phases)), repeat=2):
             for order in ORDERS:
                 between = _Between(self, reader_phase, writer_phase, order)
-                yield from between.queries()
+                yield from between.queries(but)
 
     def untouched(self) -> Iterator[Query]:
         """The scheme writes where the rows arrive only rows of the transfer, and nothing at all where they come from."""
@@ -162,13 +165,14 @@ class _Between:
         self.call = result.call if order == "same" else self.world.integer("other call")
         self._opened: dict[int, tuple[Window, list[Instance], list[Instance]]] = {}
 
-    def queries(self) -> Iterator[Query]:
-        """One query for each reader's access and each writer of the same buffer."""
+    def queries(self, but: Collection[str]) -> Iterator[Query]:
+        """One query for each reader's access and each writer of the same buffer, but of those that are named."""
         window = Window(self.result.model)
         readers, writers = self._two_steps(window)
         for r, w in product(range(len(readers)), range(len(writers))):
             for k, access in enumerate(reads(readers[r].operation)):
-                if any(target.buffer.name == access.buffer.name for target in writes(writers[w].operation)):
+                written = {target.buffer.name for target in writes(writers[w].operation)}
+                if access.buffer.name in written.difference(but):
                     yield self._query(r, k, w, 0)
 
     def _two_steps(self, window: Window) -> tuple[list[Instance], list[Instance]]:
