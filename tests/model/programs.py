@@ -1,19 +1,40 @@
 """Random programs and transfers for Hypothesis, and what a machine's log says about overlaps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from kvstage_model.axioms import Moment
 from kvstage_model.machine import Machine
-from kvstage_model.operations import Buffer, Copy, HostCopy, HostRead, HostWrite, Memory, Operation, Rows, SyncStream
+from kvstage_model.operations import (
+    Access,
+    Buffer,
+    Copy,
+    Event,
+    Gather,
+    HostCopy,
+    HostRead,
+    HostWrite,
+    Launch,
+    Memory,
+    Operation,
+    Paged,
+    RecordEvent,
+    Rows,
+    Scatter,
+    SyncEvent,
+    SyncStream,
+    WaitEvent,
+)
 from kvstage_model.runs import PagedRows
 from kvstage_model.schedules import Schedule
 from kvstage_model.trace import Issued
 
 BUFFERS = (Buffer("left", Memory.PINNED, 2, 2), Buffer("right", Memory.PINNED, 2, 2))
 STREAMS = ("one", "two")
+EVENTS = (Event("done", 0), Event("done", 1))
 MOST_OPERATIONS = 7
 MOST_COPIES = 3
 """Three copies among seven operations: some ten thousand schedules at most."""
@@ -49,6 +70,62 @@ def programs(draw: st.DrawFn) -> tuple[Issued, ...]:
 
 
 @st.composite
+def paged(draw: st.DrawFn) -> Paged:
+    """One or two rows of a transfer whose three rows lie anywhere in one of the two buffers."""
+    buffer = draw(st.sampled_from(BUFFERS))
+    table = draw(st.lists(st.integers(0, buffer.slots - 1), min_size=2, max_size=2))
+    start = draw(st.integers(0, 1))
+    first = draw(st.integers(0, 2))
+    transfer = PagedRows(total(table), buffer.slots, buffer.rows, start, start + 3)
+    return Paged(buffer, transfer, first, draw(st.integers(1, 3 - first)))
+
+
+NARROW = st.builds(Buffer.at, st.sampled_from(BUFFERS), st.just(0), st.integers(0, 1), st.just(1))
+"""Few rows, so that many operations conflict."""
+
+
+@st.composite
+def kernels(draw: st.DrawFn) -> Launch:
+    """A kernel with up to two accesses of each kind."""
+    reached = st.lists(st.one_of(NARROW, NARROW, paged()), max_size=2).map(tuple)
+    return Launch(draw(st.sampled_from(STREAMS)), draw(reached), draw(reached))
+
+
+def operations_with_events() -> st.SearchStrategy[Operation]:
+    """Any operation, records more often than others."""
+    streams, events = st.sampled_from(STREAMS), st.sampled_from(EVENTS)
+    record, hold, wait = (
+        st.builds(RecordEvent, events, streams),
+        st.builds(WaitEvent, streams, events),
+        st.builds(SyncEvent, events),
+    )
+    host = (st.builds(HostRead, NARROW), st.builds(HostWrite, NARROW), st.builds(SyncStream, streams))
+    return st.one_of(st.builds(Copy, streams, NARROW, NARROW), kernels(), *host, record, record, hold, wait)
+
+
+@st.composite
+def handed_over(draw: st.DrawFn) -> list[Operation]:
+    """Work of a stream, its record, a wait for it, and the use of what was written, by the host or on the other stream."""
+    (stream, other), event, cell = draw(st.permutations(STREAMS)), draw(st.sampled_from(EVENTS)), draw(NARROW)
+    work = draw(st.sampled_from((Copy(stream, draw(NARROW), cell), Launch(stream, (), (cell,)))))
+    by_host = [SyncEvent(event), draw(st.sampled_from((HostRead(cell), HostWrite(cell))))]
+    by_stream = [WaitEvent(other, event), draw(st.sampled_from((Launch(other, (cell,)), Copy(other, cell, draw(NARROW)))))]
+    return [work, RecordEvent(event, stream), *draw(st.sampled_from((by_host, by_stream)))]
+
+
+@st.composite
+def programs_with_events(draw: st.DrawFn) -> tuple[Issued, ...]:
+    """Rows handed over by an event, with other operations in between, or an operation lost; up to three copies or kernels."""
+    chosen = draw(handed_over())
+    for _ in range(draw(st.integers(0, 5))):
+        chosen.insert(draw(st.integers(0, len(chosen))), draw(operations_with_events()))
+    if draw(st.booleans()):
+        del chosen[draw(st.integers(0, len(chosen) - 1))]
+    assume(1 <= sum(isinstance(operation, Copy | Launch) for operation in chosen) <= MOST_COPIES)
+    return issued(chosen)
+
+
+@st.composite
 def transfers(draw: st.DrawFn) -> tuple[PagedRows, tuple[int, ...]]:
     """A transfer and its block table: any block size up to 5, history up to 12 rows, length from 0 to 12."""
     block_size, start, length = draw(st.integers(1, 5)), draw(st.integers(0, 12)), draw(st.integers(0, 12))
@@ -57,9 +134,9 @@ def transfers(draw: st.DrawFn) -> tuple[PagedRows, tuple[int, ...]]:
     return PagedRows(total(table), num_blocks, block_size, start, start + length), table
 
 
-def without_waits(program: Sequence[Issued]) -> tuple[Issued, ...]:
-    """The same program, its waits taken out."""
-    return issued([each.operation for each in program if not isinstance(each.operation, SyncStream)])
+def without(program: Sequence[Issued], *kinds: type) -> tuple[Issued, ...]:
+    """The same program, operations of some kinds taken out."""
+    return issued([each.operation for each in program if not isinstance(each.operation, kinds)])
 
 
 def total(table: Sequence[int]) -> Callable[[int], int]:
@@ -71,15 +148,26 @@ def run(program: Sequence[Issued], schedule: Schedule) -> Log:
     """The log of a program on a machine without memory; labels are the operations' numbers."""
     machine = Machine(schedule)
     for index, issued in enumerate(program):
-        operation = issued.operation
-        if isinstance(operation, Copy):
-            machine.issue(operation.stream, lambda half: None, index)
-        elif isinstance(operation, SyncStream):
-            machine.synchronize(operation.stream, index)
-        else:
-            machine.host(lambda: None, index)
+        match issued.operation:
+            case Copy(stream) | Launch(stream) | Gather(stream) | Scatter(stream):
+                machine.issue(stream, lambda half: None, index)
+            case SyncStream(stream):
+                machine.synchronize(stream, index)
+            case RecordEvent(event, stream):
+                machine.record(named(event), stream, index)
+            case WaitEvent(stream, event):
+                machine.wait_event(stream, named(event), index)
+            case SyncEvent(event):
+                machine.synchronize_event(named(event), index)
+            case _:
+                machine.host(lambda: None, index)
     machine.drain()
     return machine.log
+
+
+def named(event: Event) -> Hashable:
+    """What makes two events one."""
+    return event.name, event.index, event.call
 
 
 def overlapping(program: Sequence[Issued], log: Log) -> set[tuple[int, int]]:
@@ -98,13 +186,22 @@ def _conflict(first: Operation, second: Operation) -> bool:
 
 
 def _read(operation: Operation) -> set[tuple[str, int, int]]:
-    return cells(operation.source) if isinstance(operation, Copy | HostCopy | HostRead) else set()
+    if isinstance(operation, Launch):
+        return set().union(*map(cells, operation.reads))
+    return cells(operation.source) if isinstance(operation, Copy | Gather | Scatter | HostCopy | HostRead) else set()
 
 
 def _written(operation: Operation) -> set[tuple[str, int, int]]:
-    return cells(operation.target) if isinstance(operation, Copy | HostCopy | HostWrite) else set()
+    if isinstance(operation, Launch):
+        return set().union(*map(cells, operation.writes))
+    return cells(operation.target) if isinstance(operation, Copy | Gather | Scatter | HostCopy | HostWrite) else set()
 
 
-def cells(rows: Rows) -> set[tuple[str, int, int]]:
+def cells(access: Access) -> set[tuple[str, int, int]]:
     """The rows as a set: buffer, slot, row."""
-    return {(rows.buffer.name, rows.slot, rows.start + k) for k in range(rows.count)}
+    if isinstance(access, Rows):
+        return {(access.buffer.name, access.slot, access.start + k) for k in range(access.count)}
+    assert isinstance(access.rows, PagedRows)
+    table, size = access.rows.table, access.rows.block_size
+    moved = range(access.rows.start + access.first, access.rows.start + access.first + access.count)
+    return {(access.buffer.name, table(row // size), row % size) for row in moved}

@@ -2,21 +2,36 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
 
 from kvstage_model import races as module
 from kvstage_model.axioms import Edge, Moment, edges
-from kvstage_model.operations import Copy, HostCopy, HostRead, HostWrite, Operation, SyncStream, disjoint, overlap
+from kvstage_model.operations import (
+    Copy,
+    HostCopy,
+    HostRead,
+    HostWrite,
+    Operation,
+    RecordEvent,
+    SyncEvent,
+    SyncStream,
+    WaitEvent,
+    disjoint,
+    overlap,
+)
 from kvstage_model.races import HappensBefore, Race, conflicts, races
 from kvstage_model.schedules import Replay, delays, exhaustive
 from kvstage_model.trace import Issued
-from tests.model.programs import BUFFERS, cells, issued, overlapping, programs, run, without_waits
+from tests.model.programs import BUFFERS, EVENTS, cells, issued, overlapping, programs, programs_with_events, run, without
 
 LEFT, RIGHT = BUFFERS
 A, B = LEFT.at(0, 0, 1), RIGHT.at(0, 0, 1)
+DONE = EVENTS[0]
 EXAMPLES = 300
 
 
@@ -39,7 +54,7 @@ def test_the_race_finder_and_all_schedules_agree() -> None:
         assert found(program) == pairs
         seen["race"] += bool(pairs)
         seen["none"] += not pairs
-        seen["a wait matters"] += len(found(without_waits(program))) > len(pairs)
+        seen["a wait matters"] += len(found(without(program, SyncStream))) > len(pairs)
 
     agree()
     assert seen["race"] > EXAMPLES // 6
@@ -47,11 +62,57 @@ def test_the_race_finder_and_all_schedules_agree() -> None:
     assert seen["a wait matters"] > EXAMPLES // 20
 
 
-def test_delays_show_every_race() -> None:
+def agreement_with_events(examples: int, number: int = 0) -> Counter[str]:
+    """How often each kind of operation mattered in random programs; a disagreement fails the test."""
+    seen: Counter[str] = Counter()
+
+    @seed(number)
+    @settings(max_examples=examples, deadline=None, database=None)
+    @given(programs_with_events())
+    def agree(program: tuple[Issued, ...]) -> None:
+        pairs = explored(program)
+        assert found(program) == pairs
+        seen["race"] += bool(pairs)
+        seen["none"] += not pairs
+        for kind in (SyncStream, SyncEvent, WaitEvent, RecordEvent):
+            seen[kind.__name__] += len(found(without(program, kind))) > len(pairs)
+
+    agree()
+    return seen
+
+
+def test_with_events_and_kernels_they_agree_too() -> None:
+    seen = agreement_with_events(EXAMPLES)
+    assert seen["race"] > EXAMPLES // 6
+    assert seen["none"] > EXAMPLES // 6
+    assert min(seen["RecordEvent"], seen["SyncEvent"], seen["WaitEvent"]) > EXAMPLES // 6
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("part", range(1, 9))
+def test_in_many_programs_with_events_and_kernels_they_agree_too(part: int) -> None:
+    seen = agreement_with_events(4 * EXAMPLES, part)
+    assert min(seen["race"], seen["none"], seen["SyncEvent"], seen["WaitEvent"]) > EXAMPLES // 2
+
+
+def test_a_finder_that_lets_every_record_count_misses_a_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event that is recorded again no longer waits for what its earlier record marked."""
+    program = issued([Copy("one", A, B), RecordEvent(DONE, "one"), RecordEvent(DONE, "two"), SyncEvent(DONE), HostRead(B)])
+    assert found(program) == explored(program) == {(0, 4)}
+
+    def every(first: Operation, second: Operation) -> Iterator[Edge]:
+        return (replace(edge, last_record=False) for edge in edges(first, second))
+
+    monkeypatch.setattr(module, "edges", every)
+    assert found(program) == set()
+
+
+@pytest.mark.parametrize("strategy", [programs(), programs_with_events()], ids=["copies", "events and kernels"])
+def test_delays_show_every_race(strategy: st.SearchStrategy[tuple[Issued, ...]]) -> None:
     seen: Counter[bool] = Counter()
 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
-    @given(programs())
+    @given(strategy)
     def agree(program: tuple[Issued, ...]) -> None:
         logs = [log for _, log in delays(lambda schedule: run(program, schedule))]
         pairs = found(program)
@@ -62,11 +123,12 @@ def test_delays_show_every_race() -> None:
     assert seen[True] > EXAMPLES // 6
 
 
-def test_the_schedule_of_a_race_lets_it_happen() -> None:
+@pytest.mark.parametrize(("strategy", "kinds"), [(programs(), {"Copy", "HostCopy"}), (programs_with_events(), {"Copy", "Launch"})])
+def test_the_schedule_of_a_race_lets_it_happen(strategy: st.SearchStrategy[tuple[Issued, ...]], kinds: set[str]) -> None:
     seen: Counter[str] = Counter()
 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
-    @given(programs())
+    @given(strategy)
     def happens(program: tuple[Issued, ...]) -> None:
         order = HappensBefore(program)
         for race in races(program):
@@ -75,13 +137,16 @@ def test_the_schedule_of_a_race_lets_it_happen() -> None:
             seen[type(program[race.second].operation).__name__] += 1
 
     happens()
-    assert set(seen) == {"Copy", "HostCopy", "HostRead", "HostWrite"}
+    assert set(seen) == {*kinds, "HostRead", "HostWrite"}
+    assert min(seen.values()) > 5
 
 
 NEEDS: dict[str, list[Operation]] = {
     "A1": [HostWrite(A), Copy("one", A, B)],
     "A3": [Copy("one", A, B), Copy("one", B, LEFT.at(1, 0, 1))],
     "A4": [Copy("one", A, B), SyncStream("one"), HostRead(B)],
+    "A5": [Copy("one", A, B), RecordEvent(DONE, "one"), SyncEvent(DONE), HostRead(B)],
+    "A6": [Copy("one", A, B), RecordEvent(DONE, "one"), WaitEvent("two", DONE), Copy("two", B, LEFT.at(1, 0, 1))],
 }
 """For each axiom a program without a race, which only this axiom keeps in order."""
 
