@@ -17,18 +17,15 @@ from kvstage_model.runs import PagedRows, Piece, Pieces, Runs, by_chunk, by_row
 from kvstage_model.search import Counterexample
 from kvstage_model.symbolic import UnsupportedError
 
-from .hazards import T1
+from .hints import ABOUT_TIME
 from .judge import judge
 from .obligation import Judgement, Obligation
 from .query import Query
 from .report import counted
-from .result import T3
 from .timeline import timeline
 
 WIDTH = 118
 INDENT = "  "
-ABOUT_TIME = (T1.name, T3.name)
-"""The theorems that speak of an order in time, and so rest on the axioms."""
 TRANSFER = PagedRows(lambda block: block, 1, 1, 0, 1)
 """Some transfer: the contract's clauses have the same names for every one."""
 MOMENT = re.compile(r"^\(declare-fun \|?[^|()]*\.end\|? \(\) Int\)$", re.MULTILINE)

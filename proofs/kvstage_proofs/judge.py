@@ -8,6 +8,7 @@ from kvstage_model.parameters import ParameterError
 from kvstage_model.search import LOOKED
 from kvstage_model.symbolic import UnsupportedError
 
+from .hints import hint
 from .obligation import Judgement, Obligation, Verdict
 from .query import Answer, Asked, Query, ask
 
@@ -50,6 +51,8 @@ def judge(obligation: Obligation, *reviews: Review) -> Judgement:
     if verdict is Verdict.PROVED:
         counterexample = obligation.search(SMALLEST)
         verdict, why = (Verdict.REFUTED, BROKEN) if counterexample is not None else (verdict, why)
+    elif verdict is Verdict.UNKNOWN:
+        why += hint(obligation)
     judgement = Judgement(obligation.statement, verdict, time.perf_counter() - begun, answers, counterexample, why)
     for review in reviews:
         judgement = review(judgement, [query for query, _ in asked])

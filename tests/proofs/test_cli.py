@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def test_an_error_of_ours_is_no_verdict(catalogue_of: SetCatalogue, capsys: Capt
     assert err.endswith("kvstage: internal error\n")
 
 
-@pytest.mark.parametrize("arguments", [[], ["prov"], ["prove", "--fast"], ["prove", "--json"]])
+@pytest.mark.parametrize("arguments", [[], ["prov"], ["prove", "--fast"], ["prove", "--json"], ["explain"], ["explain", "a", "b"]])
 def test_bad_usage(arguments: list[str], capsys: Captured) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
@@ -149,9 +150,10 @@ def test_a_right_scheme_of_a_user_is_proved(tmp_path: Path, monkeypatch: pytest.
     user_file(tmp_path, HEAD)
     monkeypatch.chdir(tmp_path)
     assert main(["prove", "mine.py:read"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:2] for line in lines[:3]] == [["PROVED", f"mine.py:read:{name}"] for name in ("T1", "T3", "T7")]
-    assert lines[3].startswith("3 obligations: 3 PROVED as expected; ")
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert {f"mine.py:read:{name}" for name in ("T1", "T3", "T7")} <= {line.split()[1] for line in lines}
+    assert {line.split()[0] for line in lines} == {"PROVED"}
+    assert last.startswith(f"{len(lines)} obligations: {len(lines)} PROVED as expected; ")
 
 
 def test_a_lost_wait_is_refuted_and_both_accesses_are_marked(
@@ -178,7 +180,8 @@ def test_rows_outside_a_buffer_refute_the_result_too(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     assert main(["prove", "mine.py:read"]) == 1
     out = capsys.readouterr().out
-    assert [line.split()[0] for line in out.splitlines() if "mine.py:read:T" in line][1:] == ["REFUTED", "REFUTED"]
+    found = {line.split()[1][-2:]: line.split()[0] for line in out.splitlines() if "  mine.py:read:T" in line}
+    assert (found["T3"], found["T7"]) == ("REFUTED", "REFUTED")
     assert out.count("not so: the rows of stage lie inside its slot") == 2
 
 
@@ -294,3 +297,78 @@ def test_a_run_that_fails_leaves_the_old_report_alone(catalogue_of: SetCatalogue
     assert [(path.name, path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()] == [("report.json", "the old one")]
     assert main(["prove", "plain", "--json", str(report)]) == 0
     assert json.loads(report.read_text(encoding="utf-8"))["ok"] is True
+
+
+# -- the report as JUnit XML
+
+
+def test_the_junit_report(catalogue_of: SetCatalogue, tmp_path: Path) -> None:
+    catalogue_of(claim(PROVED), claim(REFUTED), claim(UNSUPPORTED), claim(REFUTED, REFUTED))
+    report = tmp_path / "report.xml"
+    assert main(["prove", "--junit-xml", str(report), "--json", str(tmp_path / "report.json")]) == 1
+    (suite,) = ET.parse(report).getroot()
+    assert [suite.attrib[count] for count in ("tests", "failures", "errors")] == ["4", "1", "1"]
+    (failure,) = suite.iter("failure")
+    assert failure.text is not None
+    assert failure.text.endswith("\nwrong: it is not so")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json", "report.xml"]
+
+
+@pytest.mark.parametrize("target", ["gone.py:read", "nothing"])
+def test_a_run_that_cant_begin_is_an_error_in_the_junit_report(target: str, tmp_path: Path, capsys: Captured) -> None:
+    report = tmp_path / "report.xml"
+    assert main(["prove", target, "--junit-xml", str(report)]) == 2
+    (error,) = ET.parse(report).getroot().iter("error")
+    assert error.attrib["type"] == "internal"
+    assert f"kvstage: {error.text}\n" == capsys.readouterr().err
+
+
+def test_an_error_of_ours_is_in_the_junit_report_with_what_was_judged(catalogue_of: SetCatalogue, tmp_path: Path) -> None:
+    broken = Theorem[int]("T0", "broken", "It is so.", lambda number: iter([1 // number]), lambda *_: None)
+    catalogue_of(claim(PROVED), broken.of(0, "divides by nothing"), claim(PROVED))
+    report = tmp_path / "report.xml"
+    assert main(["prove", "--junit-xml", str(report)]) == 2
+    (suite,) = ET.parse(report).getroot()
+    assert [suite.attrib[count] for count in ("tests", "failures", "errors")] == ["2", "0", "1"]
+    (error,) = suite.iter("error")
+    assert "ZeroDivisionError" in (error.text or "")
+
+
+def test_a_junit_report_that_cant_be_written_is_told_before_the_proofs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(cli, "judged", lambda *_: pytest.fail("it went on to the proofs"))
+    assert main(["prove", "per_row.read:T7", "--junit-xml", str(tmp_path)]) == 2
+    assert capsys.readouterr() == ("", f"kvstage: can't write {tmp_path}: it is no regular file\n")
+
+
+# -- explain
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected", "code"), [(PROVED, PROVED, 0), (REFUTED, REFUTED, 0), (REFUTED, PROVED, 1), (UNKNOWN, PROVED, 3)]
+)
+def test_explain_ends_as_prove_does(
+    catalogue_of: SetCatalogue, capsys: Captured, verdict: Verdict, expected: Verdict, code: int
+) -> None:
+    catalogue_of(claim(PROVED), claim(verdict, expected))
+    assert main(["explain", f"gets {verdict.value}"]) == main(["prove", f"gets {verdict.value}"]) == code
+
+
+def test_explain_tells_of_all_that_a_name_stands_for(catalogue_of: SetCatalogue, capsys: Captured) -> None:
+    catalogue_of(claim(PROVED), claim(REFUTED, REFUTED))
+    assert main(["explain", "gets REFUTED"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("gets REFUTED:T0  a plain claim: REFUTED, as expected\n")
+    assert "gets PROVED" not in out
+    assert main(["explain", "nothing"]) == 2
+
+
+def test_explain_judges_a_file_and_draws_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    user_file(tmp_path, HEAD.replace(WAIT, ""))
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "mine.py:read"]) == 1
+    out = capsys.readouterr().out
+    assert "mine.py:read:T1  no hazard: REFUTED, expected PROVED\n" in out
+    assert "mine.py:read:T7  bounds: PROVED, as expected\n" in out
+    assert out.count("the host waits for stream copy (SyncStream)") == 2  # T1 and T3

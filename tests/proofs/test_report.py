@@ -89,7 +89,7 @@ def test_json_of_real_judgements_has_the_documented_fields_and_types() -> None:
         "ok": bool, "solvers": dict, "seconds": float,
     }  # fmt: skip
     for each in (proved, refuted, unsupported):
-        assert set(each) == {*fields, "counterexample"}
+        assert set(each) == {*fields, "reason", "counterexample"}
         assert {name: type(each[name]) for name in fields} == fields
     assert set(proved["solvers"]) == {"z3"}
     assert {name: type(value) for name, value in proved["solvers"]["z3"].items()} == {
@@ -100,6 +100,8 @@ def test_json_of_real_judgements_has_the_documented_fields_and_types() -> None:
     assert proved["counterexample"] is None
     assert refuted["counterexample"] == {"instance": "n = 1, 1 call", "steps": 3, "schedule": [], "wrong": "it is not so"}
     assert (unsupported["solvers"], unsupported["ok"]) == ({}, False)
+    assert (proved["reason"], refuted["reason"]) == (None, None)
+    assert unsupported["reason"] == "an index can't do that: do this instead"
 
 
 def test_json_is_ok_only_where_everything_is() -> None:
