@@ -1,12 +1,21 @@
-"""The schemes by the names that the library offers: a loop over a partition, in both directions."""
+"""The schemes by the names that the library offers: a loop bound to a partition, in both directions.
 
-from collections.abc import Callable
+This is the only place where that binding is made: the loops know no partition, and the library no loop.
+"""
+
 from dataclasses import dataclass
 
-from .parameters import Distinct
-from .runs import PagedRows, by_block, by_row
+from . import pipelines, schemes
+from .parameters import Distinct, SchemeFunction
+from .ranges import Positive
+from .runs import PagedRows, by_block, by_chunk, by_row
 from .scheme import Scheme
-from .schemes import staged_read, staged_write
+from .schemes import gather_pinned_read, gather_pinned_write, staged_read, staged_write
+
+SLOTS = 4
+"""Slots of a ring: enough that the host, the copies and the kernels each have one at work, and one is ready."""
+CHUNK = 2048
+"""Rows of a slot that a kernel fills: 64 blocks of 32, from where on a launch costs little beside its bytes."""
 
 
 def per_row_read(rows: PagedRows) -> Scheme:
@@ -29,16 +38,58 @@ def per_block_write(rows: Distinct[PagedRows]) -> Scheme:
     return staged_write(by_block(rows))
 
 
+def direct_read(rows: PagedRows) -> Scheme:
+    """A copy for every block that the rows touch, into the pinned result, and one wait."""
+    return schemes.direct_read(by_block(rows))
+
+
+def direct_write(rows: Distinct[PagedRows]) -> Scheme:
+    """A copy for every block that the rows touch, from the caller's pinned rows, and one wait."""
+    return schemes.direct_write(by_block(rows))
+
+
+def ring_read(rows: PagedRows, slots: Positive = SLOTS) -> Scheme:
+    """A copy and an event for every block that the rows touch, through a ring of `slots` pinned blocks."""
+    return pipelines.ring_read(by_block(rows), slots)
+
+
+def ring_write(rows: Distinct[PagedRows], slots: Positive = SLOTS) -> Scheme:
+    """A copy and an event for every block that the rows touch, through a ring of `slots` pinned blocks."""
+    return pipelines.ring_write(by_block(rows), slots)
+
+
+def gather_read(rows: PagedRows, slots: Positive = SLOTS, chunk: Positive = CHUNK) -> Scheme:
+    """A kernel and a copy for every `chunk` rows, through `slots` device slots and as many pinned ones."""
+    return pipelines.gather_read(by_chunk(rows, chunk), slots, slots)
+
+
+def gather_write(rows: Distinct[PagedRows], slots: Positive = SLOTS, chunk: Positive = CHUNK) -> Scheme:
+    """A copy and a kernel for every `chunk` rows, through `slots` pinned slots and as many device ones."""
+    return pipelines.gather_write(by_chunk(rows, chunk), slots, slots)
+
+
+def usual_chunk(rows: PagedRows) -> int:
+    """About CHUNK rows, in whole blocks, and no more than there are to move: what a slot holds unless told otherwise."""
+    return min(max(1, CHUNK // rows.block_size) * rows.block_size, max(1, rows.stop - rows.start))
+
+
 @dataclass(frozen=True)
 class Pair:
-    """The two directions of one scheme, as the library offers it by name."""
+    """The two directions of one scheme, as the library offers it by name.
 
-    read: Callable[[PagedRows], Scheme]
-    write: Callable[[PagedRows], Scheme]
+    Each is called with the rows of a transfer, and with `slots=` and `chunk=` where it has such parameters.
+    """
+
+    read: SchemeFunction
+    write: SchemeFunction
 
 
 LIBRARY = {
     "per_row": Pair(per_row_read, per_row_write),
     "per_block": Pair(per_block_read, per_block_write),
+    "direct": Pair(direct_read, direct_write),
+    "ring": Pair(ring_read, ring_write),
+    "gather_pinned": Pair(gather_pinned_read, gather_pinned_write),
+    "gather": Pair(gather_read, gather_write),
 }
 """What `Stager(device, scheme=NAME)` runs."""

@@ -1,4 +1,4 @@
-"""The machine, and schemes on labelled memory."""
+"""Schemes on labelled memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -8,104 +8,22 @@ from itertools import product
 import pytest
 
 from kvstage_model.axioms import Moment
-from kvstage_model.library import LIBRARY, per_block_read, per_block_write, per_row_read, per_row_write
-from kvstage_model.machine import DeadlockError, Machine
+from kvstage_model.library import per_block_read, per_block_write, per_row_read, per_row_write
 from kvstage_model.operations import Copy, HostCopy, HostRead, Operation, SyncStream
 from kvstage_model.parameters import SchemeFunction, declared, small_values
 from kvstage_model.races import HappensBefore, Race, races
 from kvstage_model.runs import PagedRows
-from kvstage_model.schedules import Hold, IssueOrder, Move, Replay, Schedule, delays, exhaustive
+from kvstage_model.schedules import Hold, IssueOrder, Replay, Schedule, delays, exhaustive
 from kvstage_model.scheme import Scheme
 from kvstage_model.simulator import Simulation, simulate
 from kvstage_model.trace import unroll
 from tests.model.programs import total
 
 MOST_ROWS = 3
-READS = [pair.read for pair in LIBRARY.values()]
-WRITES = [pair.write for pair in LIBRARY.values()]
+READS = [per_row_read, per_block_read]
+WRITES = [per_row_write, per_block_write]
 SCHEMES = [*READS, *WRITES]
-"""Every scheme of the library, so that a new one is simulated from its first day."""
-
-
-class Scripted:
-    """Takes its moves from a list: "" is the host."""
-
-    def __init__(self, *agents: str) -> None:
-        self.agents = list(agents)
-        self.offered: list[tuple[Move, ...]] = []
-
-    def choose(self, moves: tuple[Move, ...]) -> Move:
-        self.offered.append(moves)
-        agent = self.agents.pop(0)
-        return next(move for move in moves if (move.stream or "") == agent)
-
-
-def play(schedule: Schedule, happened: list[str]) -> Machine:
-    """Issues x on one, y on two; waits for one; acts; drains."""
-    machine = Machine(schedule)
-    machine.issue("one", lambda half: happened.append(f"x{half}"), "x")
-    machine.issue("two", lambda half: happened.append(f"y{half}"), "y")
-    machine.synchronize("one", "wait")
-    machine.host(lambda: happened.append("act"), "act")
-    machine.drain()
-    return machine
-
-
-def test_the_machine_does_what_the_schedule_says() -> None:
-    happened: list[str] = []
-    schedule = Scripted("", "one", "", "two", "one", "two", "", "", "")
-    machine = play(schedule, happened)
-    assert happened == ["x0", "y0", "x1", "y1", "act"]
-    begin, end = Moment.BEGIN, Moment.END
-    expected = [("x", begin), ("wait", begin), ("y", begin), ("x", end), ("y", end), ("wait", end), ("act", begin), ("act", end)]
-    assert machine.log == expected
-    assert not schedule.agents, "every move was asked for"
-    assert schedule.offered[1] == (Move(None), Move("one", 0, 0))
-    assert schedule.offered[3] == (Move("one", 0, 1), Move("two", 1, 0)), "the host waits for stream one"
-
-
-def test_a_host_act_may_fall_between_the_halves_of_a_copy() -> None:
-    happened: list[str] = []
-    play(Hold(1, 1), happened)
-    assert happened == ["x0", "x1", "y0", "act", "y1"]
-
-
-def test_a_stream_is_in_order() -> None:
-    logs = []
-
-    def run(schedule: Schedule) -> None:
-        machine = Machine(schedule)
-        for label in "xyz":
-            machine.issue("one", lambda half: None, label)
-        machine.drain()
-        logs.append([label for label, _ in machine.log])
-
-    assert len(list(exhaustive(run))) > 1
-    assert all(log == ["x", "x", "y", "y", "z", "z"] for log in logs)
-
-
-def test_a_wait_for_an_idle_stream_returns() -> None:
-    machine = Machine(IssueOrder())
-    machine.synchronize("nobody", "wait")
-    machine.drain()
-    assert machine.log == [("wait", Moment.BEGIN), ("wait", Moment.END)]
-
-
-def test_a_wait_that_never_ends_is_a_deadlock() -> None:
-    machine = Machine(IssueOrder())
-    machine.issue("one", lambda half: None, "x")
-    with pytest.raises(DeadlockError, match="all streams are idle"):
-        machine.block(lambda: False, "wait")
-    assert [label for label, _ in machine.log] == ["wait", "x", "x"], "what could move did"
-
-
-def test_a_schedule_can_only_choose_what_can_move() -> None:
-    class Mistaken:
-        def choose(self, moves: tuple[Move, ...]) -> Move:
-            return Move("two")
-
-    with pytest.raises(ValueError, match=r"chose stream two \(copy 0, half 0\), but only host can move now"):
-        Machine(Mistaken()).issue("one", lambda half: None, "x")
+"""The schemes with a wait in every step: few enough schedules to run all of them."""
 
 
 def small(function: SchemeFunction) -> list[Scheme]:
