@@ -17,6 +17,7 @@ from . import calls, shallow, tallies
 from .alternation import T2
 from .bounds_theorem import T7
 from .hazards import T1
+from .inductive import I1
 from .lemmas import L1
 from .obligation import Obligation, Verdict
 from .partitions import P1, Cut
@@ -78,6 +79,8 @@ def catalogue() -> Iterator[Obligation]:
             yield from of_scheme(function, entry.name, direction)
             if entry.staging:
                 yield T2.of(function, entry.name, direction)
+    yield I1.of(pipelines.ring_read, "ring", "read")
+    yield I1.of(pipelines.ring_write, "ring", "write")
     yield from tallies.obligations()
     for entry in ENTRIES:
         for direction, function in entry.directions:
