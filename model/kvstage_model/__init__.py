@@ -4,8 +4,10 @@ What a scheme is written with can be imported from here. z3 is imported by the m
 """
 
 from .operations import (
+    Acquire,
     Buffer,
     Copy,
+    CopyBatch,
     Event,
     Gather,
     HostCopy,
@@ -14,7 +16,9 @@ from .operations import (
     Launch,
     Memory,
     Paged,
+    QueryEvent,
     RecordEvent,
+    Release,
     Rows,
     Scatter,
     SyncEvent,
@@ -22,17 +26,20 @@ from .operations import (
     WaitEvent,
 )
 from .parameters import Distinct
-from .ranges import AtLeast, Positive
+from .ranges import AtLeast, Flags, Positive
 from .runs import PagedRows, Piece, Pieces, Run, Runs
-from .scheme import Direction, Result, Scheme
+from .scheme import Direction, Phase, Result, Scheme, Session
 
 __all__ = [
+    "Acquire",
     "AtLeast",
     "Buffer",
     "Copy",
+    "CopyBatch",
     "Direction",
     "Distinct",
     "Event",
+    "Flags",
     "Gather",
     "HostCopy",
     "HostRead",
@@ -41,16 +48,20 @@ __all__ = [
     "Memory",
     "Paged",
     "PagedRows",
+    "Phase",
     "Piece",
     "Pieces",
     "Positive",
+    "QueryEvent",
     "RecordEvent",
+    "Release",
     "Result",
     "Rows",
     "Run",
     "Runs",
     "Scatter",
     "Scheme",
+    "Session",
     "SyncEvent",
     "SyncStream",
     "WaitEvent",

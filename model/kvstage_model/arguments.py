@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from .contract import Clause, of_part, of_part_and_row, of_row, of_two_parts, of_two_rows, of_two_runs
 from .parameters import Parameter
+from .ranges import Flags
 from .runs import PagedRows, Piece, Pieces, Run, Runs
 from .world import World
 
@@ -29,9 +30,22 @@ def _argument(world: World, parameter: Parameter, call: int) -> Any:
         return AnyPartition(world, parameter.name, call, Pieces, Piece, parameter.distinct).parts
     if parameter.kind is Runs:
         return AnyPartition(world, parameter.name, call, Runs, Run, parameter.distinct).parts
+    if parameter.kind is Flags:
+        return _any_flags(world, parameter.name, call)
     number = world.integer(f"parameter {parameter.name}")  # never the name of a step or a call, which are other numbers
     world.at_least(number, parameter.least)
     return number
+
+
+def _any_flags(world: World, name: str, call: int) -> Flags:
+    answers = world.function(f"{name}.answer", 2)
+
+    def of(step: int) -> int:
+        answer = answers(call, step)
+        world.assume(answer >= 0, answer <= 1)
+        return answer
+
+    return Flags(of)
 
 
 def _pool(world: World) -> tuple[int, int]:

@@ -7,14 +7,31 @@ finder with ints. Only the order of moments counts: no axiom speaks of a duratio
 Sources: A1 is the host language's own order. A2, A3: CUDA Programming Guide, "Asynchronous Concurrent Execution",
 streams; OpenCL 3.0, 5.11, in-order command queues. A4: CUDA Runtime API, cudaStreamSynchronize; OpenCL clFinish.
 A5: cudaEventRecord, cudaEventSynchronize: an event captures the stream's work at the call of the last record, and one that
-was never recorded does not block. A6: cudaStreamWaitEvent: captures at the call and holds back that stream only.
+was never recorded does not block. A query that says yes is such a wait, over at once (cudaEventQuery). A6:
+cudaStreamWaitEvent: captures at the call and holds back that stream only. A7 is the contract of whoever rows are released
+to: his writes have ended when they are taken back.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from .operations import Event, OnStream, Operation, RecordEvent, SyncEvent, SyncStream, WaitEvent, reads, writes
+from .operations import (
+    Acquire,
+    Event,
+    Later,
+    OnStream,
+    Operation,
+    QueryEvent,
+    RecordEvent,
+    Release,
+    SyncEvent,
+    SyncStream,
+    WaitEvent,
+    overlap,
+    reads,
+    writes,
+)
 
 AXIOMS = {
     "A1": "the host runs in program order: what it does itself has ended before it issues the next operation",
@@ -62,7 +79,7 @@ class Own:
 
 def own(operation: Operation) -> Iterator[Own]:
     """The order of an operation's own moments (A1 for the host's, A2 for a stream's)."""
-    if isinstance(operation, OnStream):
+    if isinstance(operation, Later):
         yield Own("A2", Moment.ISSUE, Moment.BEGIN)
     else:
         yield Own("A1", Moment.ISSUE, Moment.BEGIN)
@@ -72,7 +89,9 @@ def own(operation: Operation) -> Iterator[Own]:
 
 def edges(first: Operation, second: Operation) -> Iterator[Edge]:
     """What follows where the host issues `first` before `second`."""
-    yield Edge("A1", Moment.ISSUE if isinstance(first, OnStream) else Moment.END, Moment.ISSUE)
+    yield Edge("A1", Moment.ISSUE if isinstance(first, Later) else Moment.END, Moment.ISSUE)
+    if isinstance(first, Release) and isinstance(second, Acquire):
+        yield Edge("A7", Moment.END, Moment.END, overlap(first.target, second.target))
     if not isinstance(first, OnStream):
         return
     if isinstance(second, OnStream):
@@ -81,8 +100,21 @@ def edges(first: Operation, second: Operation) -> Iterator[Edge]:
         yield Edge("A4", Moment.END, Moment.END, first.stream == second.stream)
     if isinstance(first, RecordEvent) and isinstance(second, SyncEvent):
         yield Edge("A5", Moment.END, Moment.END, same_event(first.event, second.event), last_record=True)
+    if isinstance(first, RecordEvent) and isinstance(second, QueryEvent):
+        yes = same_event(first.event, second.event) & (second.answer != 0)
+        yield Edge("A5", Moment.END, Moment.END, yes, last_record=True)
     if isinstance(first, RecordEvent) and isinstance(second, WaitEvent):
         yield Edge("A6", Moment.END, Moment.END, same_event(first.event, second.event), last_record=True)
+
+
+def not_yet(first: Operation, second: Operation) -> bool:
+    """Whether `second`, a query that said "not yet", must have begun before `first` ended, if `first` is its last record.
+
+    Needs concrete operations. The proof does without it: it may assume too little, never too much.
+    """
+    if not (isinstance(first, RecordEvent) and isinstance(second, QueryEvent)):
+        return False
+    return second.answer == 0 and same_event(first.event, second.event)
 
 
 def same_event(first: Event, second: Event) -> bool:

@@ -1,10 +1,10 @@
 """What every operation must keep to by itself: its rows lie inside their buffers, and it does not overlap itself."""
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import combinations, product
 
 from .contract import Clause
-from .operations import Access, Launch, Operation, Paged, Rows, disjoint, reads, writes
+from .operations import Access, Launch, Operation, Paged, Rows, disjoint, moves, reads, writes
 
 
 def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:
@@ -14,11 +14,13 @@ def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:
     """
     for access in (*reads(operation), *writes(operation)):
         yield from _inside(access, row)
-    for source, target in product(reads(operation), writes(operation)):
-        if isinstance(operation, Launch):  # a kernel may well work in place
-            continue
+    for source, target in moves(operation):
         yield Clause("source and target have as many rows", True, source.count == target.count)
-        if source.buffer.name == target.buffer.name:
+    for first, second in combinations([target for _, target in moves(operation)], 2):
+        (mine, reached), (other_rows, other_reached) = _some(first, row), _some(second, other)
+        yield Clause("the targets of one batch are disjoint", reached & other_reached, disjoint(mine, other_rows))
+    for source, target in product(reads(operation), writes(operation)):
+        if not isinstance(operation, Launch) and source.buffer.name == target.buffer.name:  # a kernel may well work in place
             (mine, reached), (other_rows, other_reached) = _some(source, row), _some(target, other)
             yield Clause("source and target are disjoint", reached & other_reached, disjoint(mine, other_rows))
     for target in writes(operation):

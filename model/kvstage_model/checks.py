@@ -1,7 +1,7 @@
 """What an operation of a scheme must be made of before the prover may speak of it."""
 
 from .merge import identical
-from .operations import Access, Operation, Paged, event_of, reads, writes
+from .operations import Access, Operation, Paged, QueryEvent, event_of, reads, writes
 from .scheme import Scheme
 from .symbolic import Index, UnsupportedError
 from .world import World
@@ -17,6 +17,8 @@ def check_operation(world: World, scheme: Scheme, operation: Operation) -> None:
         if len(listed) != 1 or not identical(world, listed[0], access.buffer):
             wrong = "lists with other sizes" if len(listed) == 1 else f"lists {len(listed)} times"
             raise UnsupportedError(f"{_place(operation, access)}, which the scheme {wrong}: list each buffer once, as it is used")
+    if isinstance(operation, QueryEvent) and not _is_number(operation.answer):
+        raise UnsupportedError("the answer of a QueryEvent must be 1 or 0, from a parameter of type Flags")
     event = event_of(operation)
     if event is not None and not _is_number(event.index):
         raise UnsupportedError(

@@ -123,6 +123,14 @@ class Scatter:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class CopyBatch:
+    """Several copies in one call of the driver, (source, target) each, with no order among them."""
+
+    stream: str
+    copies: tuple[tuple[Rows, Rows], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Launch:
     """Any other kernel, such as the caller's: it reads and writes what it is given."""
 
@@ -191,24 +199,63 @@ class SyncStream:
     stream: str
 
 
-OnStream = Copy | Gather | Scatter | Launch | RecordEvent | WaitEvent
-"""Work that a stream does later; everything else is done when the host goes on."""
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryEvent:
+    """The host asks whether what the event's last record marks has ended, and goes on. `answer` is 1 for yes, 0 for not yet.
 
-Operation: TypeAlias = OnStream | HostCopy | HostRead | HostWrite | SyncStream | SyncEvent
+    A scheme takes its answers from a parameter of type `Flags`, and guards with them what follows.
+    """
+
+    event: Event
+    answer: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """The host hands rows to somebody else, such as a network card, who may write them from now on."""
+
+    target: Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Acquire:
+    """The host takes rows back: it waits until whoever they were released to has written them."""
+
+    target: Rows
+
+
+OnStream = Copy | Gather | Scatter | CopyBatch | Launch | RecordEvent | WaitEvent
+"""Work that a stream does later."""
+
+Later = OnStream | Release
+"""What happens later, on a stream or elsewhere; everything else is done when the host goes on."""
+
+Operation: TypeAlias = Later | HostCopy | HostRead | HostWrite | SyncStream | SyncEvent | QueryEvent | Acquire
 
 
 def reads(operation: Operation) -> tuple[Access, ...]:
     """What an operation reads."""
     if isinstance(operation, Launch):
         return operation.reads
-    return (operation.source,) if isinstance(operation, Copy | Gather | Scatter | HostCopy | HostRead) else ()
+    if isinstance(operation, HostRead):
+        return (operation.source,)
+    return tuple(source for source, _ in moves(operation))
 
 
 def writes(operation: Operation) -> tuple[Access, ...]:
     """What an operation writes."""
     if isinstance(operation, Launch):
         return operation.writes
-    return (operation.target,) if isinstance(operation, Copy | Gather | Scatter | HostCopy | HostWrite) else ()
+    if isinstance(operation, HostWrite | Release):
+        return (operation.target,)
+    return tuple(target for _, target in moves(operation))
+
+
+def moves(operation: Operation) -> tuple[tuple[Access, Access], ...]:
+    """The (source, target) pairs of what moves rows: row r of each source becomes row r of its target."""
+    if isinstance(operation, CopyBatch):
+        return operation.copies
+    return ((operation.source, operation.target),) if isinstance(operation, Copy | Gather | Scatter | HostCopy) else ()
 
 
 def stream_of(operation: Operation) -> str | None:
@@ -218,7 +265,7 @@ def stream_of(operation: Operation) -> str | None:
 
 def event_of(operation: Operation) -> Event | None:
     """The event that an operation records or waits for, if any."""
-    return operation.event if isinstance(operation, RecordEvent | SyncEvent | WaitEvent) else None
+    return operation.event if isinstance(operation, RecordEvent | SyncEvent | WaitEvent | QueryEvent) else None
 
 
 def parts(access: Access) -> tuple[Rows, ...]:

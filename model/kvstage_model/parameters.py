@@ -14,6 +14,7 @@ from itertools import permutations, product
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from .ranges import AtLeast as AtLeast
+from .ranges import Flags
 from .runs import PagedRows, Pieces, Runs, by_block, by_chunk, by_row
 from .scheme import Scheme
 
@@ -34,7 +35,7 @@ class ParameterError(TypeError):
 
 @dataclass(frozen=True)
 class Parameter:
-    """One declared parameter: `kind` is Runs, Pieces, PagedRows or int."""
+    """One declared parameter: `kind` is Runs, Pieces, PagedRows, Flags or int."""
 
     name: str
     kind: type
@@ -70,6 +71,8 @@ def allowing_duplicates(function: SchemeFunction) -> Declared:
 def _parameter(function: Callable[..., Any], name: str, hint: Any) -> Parameter:
     kind, marks = (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
     kind = get_origin(kind) or kind
+    if kind is Flags:
+        return Parameter(name, Flags)
     if kind in (Runs, Pieces, PagedRows):
         return Parameter(name, kind, distinct=_NoBlockTwice in marks)
     least = [mark.least for mark in marks if isinstance(mark, AtLeast)]
@@ -77,7 +80,7 @@ def _parameter(function: Callable[..., Any], name: str, hint: Any) -> Parameter:
         return Parameter(name, int, least=least[0])
     raise ParameterError(
         f"parameter {name!r} of {getattr(function, '__name__', function)!r} is declared as {hint!r}: "
-        "declare Runs, Pieces, PagedRows, Distinct[...] of either, or Annotated[int, AtLeast(k)]"
+        "declare Runs, Pieces, PagedRows, Distinct[...] of either, Flags, or Annotated[int, AtLeast(k)]"
     )
 
 
@@ -96,6 +99,9 @@ def _values(parameter: Parameter, rows: int) -> Iterator[Any]:
     if parameter.kind is int:
         yield from range(parameter.least, parameter.least + 3)
         return
+    if parameter.kind is Flags:
+        yield from (Flags(of) for of in (_always, _never, _in_odd_steps, _in_even_steps))
+        return
     for transfer in _transfers(rows, parameter.distinct):
         if parameter.kind is PagedRows:
             yield transfer
@@ -105,6 +111,22 @@ def _values(parameter: Parameter, rows: int) -> Iterator[Any]:
             yield by_row(transfer)
             if transfer.block_size > 1:
                 yield by_block(transfer)
+
+
+def _always(_: int) -> int:
+    return 1
+
+
+def _never(_: int) -> int:
+    return 0
+
+
+def _in_odd_steps(step: int) -> int:
+    return step % 2
+
+
+def _in_even_steps(step: int) -> int:
+    return 1 - step % 2
 
 
 def _transfers(rows: int, distinct: bool) -> Iterator[PagedRows]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from itertools import product
 
-from .axioms import Moment, edges, own
-from .operations import Access, Operation, overlap, parts, reads, writes
+from .axioms import Moment, edges, not_yet, own
+from .operations import Access, Operation, QueryEvent, overlap, parts, reads, writes
 from .trace import Issued, Trace, TraceEvent
 
 MOMENTS = tuple(Moment)
@@ -44,13 +44,29 @@ class HappensBefore:
         for index, issued in enumerate(self.program):
             for rule in own(issued.operation):
                 self._after[node(index, rule.earlier)].add(node(index, rule.later))
+        self._refused: list[tuple[int, int]] = []
         for second in range(len(self.program)):
             self._add_edges_to(second)
         self._reached = self._closure()
+        self.possible = self._refuse()
+
+    def _refuse(self) -> bool:
+        """Let queries that said "not yet" begin before their records ended; whether all of them may have said so."""
+        for record, query in self._refused:
+            if self.ordered(record, Moment.END, query, Moment.BEGIN):
+                return False
+            self._after[node(query, Moment.BEGIN)].add(node(record, Moment.END))
+            self._reached = self._closure()
+        recorded = {query for _, query in self._refused}
+        never = (n for n, issued in enumerate(self.program) if isinstance(issued.operation, QueryEvent) and n not in recorded)
+        return all(_said_yes(self.program[query].operation) for query in never)
 
     def _add_edges_to(self, second: int) -> None:
         captured = False
         for first in reversed(range(second)):
+            if not captured and not_yet(self.program[first].operation, self.program[second].operation):
+                self._refused.append((first, second))
+                captured = True
             for edge in edges(self.program[first].operation, self.program[second].operation):
                 if edge.when and not (edge.last_record and captured):
                     self._after[node(first, edge.earlier)].add(node(second, edge.later))
@@ -119,9 +135,15 @@ def _in_issue_order(follows: dict[int, set[int]]) -> list[int]:
     return order
 
 
+def _said_yes(operation: Operation) -> bool:
+    return isinstance(operation, QueryEvent) and operation.answer != 0
+
+
 def races(program: Sequence[Issued]) -> Iterator[Race]:
     """All pairs of conflicting accesses that no axiom keeps apart, by the later operation, nearest pairs first."""
     order = HappensBefore(program)
+    if not order.possible:  # some query can't have answered as it did: there is no such run
+        return
     for second in range(len(order.program)):
         for first in reversed(range(second)):
             accesses = conflicts(order.program[first].operation, order.program[second].operation)

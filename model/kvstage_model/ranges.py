@@ -1,5 +1,6 @@
 """The ranges that a scheme function declares for its numbers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
@@ -13,3 +14,14 @@ class AtLeast:
 
 Positive: TypeAlias = Annotated[int, AtLeast(1)]
 """A number that is at least 1, such as the slots of a ring."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Answers that nobody can foresee, such as those of queries: 1 or 0 for each step. A scheme declares them as a parameter."""
+
+    of: Callable[[int], int]
+
+    def __call__(self, step: int) -> int:
+        """The answer in a step."""
+        return self.of(step)

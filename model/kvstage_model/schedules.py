@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from .axioms import Moment
-from .operations import RecordEvent, SyncEvent, SyncStream, WaitEvent
-from .trace import HOST, Trace
+from .operations import Acquire, QueryEvent, RecordEvent, Release, SyncEvent, SyncStream, WaitEvent
+from .trace import ELSEWHERE, HOST, Trace
 
 T = TypeVar("T")
 
@@ -114,13 +114,15 @@ def _moves(trace: Trace) -> Iterator[str | None]:
     issued = 0
     for event in trace.events:
         operation, agent = trace.program[event.index].operation, trace.program[event.index].agent
-        acts = agent == HOST and event.moment is (Moment.END if isinstance(operation, SyncStream | SyncEvent) else Moment.BEGIN)
+        acts = agent == HOST and event.moment is (
+            Moment.END if isinstance(operation, SyncStream | SyncEvent | Acquire | QueryEvent) else Moment.BEGIN
+        )
         if acts or agent != HOST:
             for _ in range(issued, event.index + 1):
                 yield None
             issued = max(issued, event.index + 1)
         if agent != HOST and not isinstance(operation, RecordEvent | WaitEvent):  # those end by themselves
-            yield agent
+            yield f"{ELSEWHERE} {event.index}" if isinstance(operation, Release) else agent
 
 
 class TooManySchedulesError(Exception):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
-from .operations import Buffer, Event, HostRead, HostWrite, Launch, Operation, RecordEvent, Rows, SyncEvent, WaitEvent
+from .operations import Buffer, Event, HostRead, HostWrite, Launch, Operation, QueryEvent, RecordEvent, Rows, SyncEvent, WaitEvent
 
 LOOP, CALLER = "loop", "caller"
 """The names of the phase that moves rows, and of what the caller does after the call has returned."""
@@ -110,7 +110,7 @@ class Scheme:
 
     def in_call(self, operation: Operation, call: int) -> Operation:
         """The operation as call number `call` issues it: with events of its own, where each call makes fresh ones."""
-        if self.fresh_events and isinstance(operation, RecordEvent | SyncEvent | WaitEvent):
+        if self.fresh_events and isinstance(operation, RecordEvent | SyncEvent | WaitEvent | QueryEvent):
             return replace(operation, event=Event(operation.event.name, operation.event.index, call))
         return operation
 

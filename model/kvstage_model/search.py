@@ -8,6 +8,7 @@ from typing import Any
 from .bounds import broken_bound
 from .parameters import SchemeFunction, declared, small_values
 from .races import HappensBefore, Race, races
+from .ranges import Flags
 from .runs import PagedRows, Pieces, Runs
 from .schedules import IssueOrder, Replay, Schedule
 from .scheme import Scheme
@@ -77,6 +78,8 @@ def value_in_words(value: Any) -> str:
     if isinstance(value, Pieces):
         places = [value.address(position) for position in range(value.length)]
         return f"pieces of up to {value.longest} rows, at " + ", ".join(f"pool[{slot}].rows[{row}]" for slot, row in places)
+    if isinstance(value, Flags):
+        return "answers " + " ".join(str(value(step)) for step in range(4)) + " .."
     return str(value)
 
 

@@ -8,7 +8,9 @@ from typing import assert_never, cast
 from .machine import Machine
 from .memory import Cells, Judge, Wrong, check, initially_filled
 from .operations import (
+    Acquire,
     Copy,
+    CopyBatch,
     Event,
     Gather,
     HostCopy,
@@ -16,17 +18,22 @@ from .operations import (
     HostWrite,
     Launch,
     Operation,
+    QueryEvent,
     RecordEvent,
+    Release,
+    Rows,
     Scatter,
     SyncEvent,
     SyncStream,
     WaitEvent,
+    moves,
+    overlap,
     reads,
     writes,
 )
 from .schedules import Schedule
 from .scheme import CALLER, Scheme
-from .trace import Issued, Trace, TraceEvent, unroll
+from .trace import ELSEWHERE, Issued, Trace, TraceEvent, unroll
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +73,8 @@ class _Run:
         self._call = -1
         self._judge: Judge | None = None
         self._judges: list[Judge] = []
+        self._released: dict[int, Rows] = {}
+        self._returned: set[int] = set()
 
     def step(self, index: int, issued: Issued) -> None:
         """The host issues the next operation."""
@@ -76,8 +85,19 @@ class _Run:
             self._judges.append(self._judge)
         operation = issued.operation
         match operation:
-            case Copy() | Gather() | Scatter():
-                self.machine.issue(operation.stream, partial(self._memory.move, operation.source, operation.target), index)
+            case Copy() | Gather() | Scatter() | CopyBatch():
+                self.machine.issue(operation.stream, partial(self._moved, operation, index), index)
+            case Release():
+                self._released[index] = operation.target
+                self.machine.issue(f"{ELSEWHERE} {index}", partial(self._written, operation, index), index)
+            case Acquire():
+                handed = [n for n, rows in self._released.items() if overlap(rows, operation.target)]
+                self.machine.block(lambda: self._returned.issuperset(handed), index)
+            case QueryEvent():  # "not yet" may come late: the machine does not hold it against the scheme
+                if operation.answer:
+                    self.machine.synchronize_event(_key(operation.event), index)
+                else:
+                    self.machine.host(_nothing, index)
             case Launch():
                 self.machine.issue(operation.stream, partial(self._kernel, index, issued), index)
             case RecordEvent():
@@ -103,11 +123,20 @@ class _Run:
     def _happen(memory: Cells, operation: Operation, index: int, halves: tuple[int, ...] = (0, 1)) -> None:
         """Half of an operation's bytes, or all: rows are moved, or the bytes of somebody else put there."""
         for half in halves:
-            if isinstance(operation, Copy | Gather | Scatter | HostCopy):
-                memory.move(operation.source, operation.target, half)
-            elif isinstance(operation, HostWrite | Launch):
+            for source, target in moves(operation):
+                memory.move(source, target, half)
+            if isinstance(operation, HostWrite | Launch | Release):
                 for access in writes(operation):
                     memory.stamp(access, index, half)
+
+    def _moved(self, operation: Operation, index: int, half: int) -> None:
+        self._happen(self._memory, operation, index, (half,))
+
+    def _written(self, release: Release, index: int, half: int) -> None:
+        """Somebody else writes released rows, and is done after the second half."""
+        self._happen(self._memory, release, index, (half,))
+        if half == 1:
+            self._returned.add(index)
 
     def _kernel(self, index: int, issued: Issued, half: int) -> None:
         if half == 0:
@@ -132,6 +161,10 @@ class _Run:
     def _leave(self) -> None:
         if self._judge is not None:
             self.wrong.extend(self._judge.returned())
+
+
+def _nothing() -> None:
+    """What a host does that only looks."""
 
 
 def _key(event: Event) -> Hashable:

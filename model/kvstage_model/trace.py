@@ -16,6 +16,7 @@ from .operations import (
     OnStream,
     Operation,
     Paged,
+    Release,
     Rows,
     Scatter,
     event_of,
@@ -25,6 +26,7 @@ from .operations import (
 )
 from .scheme import Scheme
 
+ELSEWHERE = "elsewhere"
 HOST = "host"
 """The agent that issues everything; each stream is an agent of its own, under its name."""
 
@@ -40,7 +42,9 @@ class Issued:
 
     @property
     def agent(self) -> str:
-        """Who performs it: the host or a stream."""
+        """Who performs it: the host, a stream, or somebody else whom rows were released to."""
+        if isinstance(self.operation, Release):
+            return ELSEWHERE
         return self.operation.stream if isinstance(self.operation, OnStream) else HOST
 
 

@@ -13,7 +13,7 @@ from kvstage_model.parameters import SchemeFunction, allowing_duplicates
 from kvstage_model.runs import by_block, by_chunk, by_row
 from kvstage_model.variants import Edit, Named, edited, out_of_the_loop, right_after, without
 
-from . import calls, shallow, tallies
+from . import calls, handovers, shallow, tallies
 from .alternation import T2
 from .bounds_theorem import T7
 from .hazards import T1
@@ -88,6 +88,7 @@ def catalogue() -> Iterator[Obligation]:
             yield from _broken(entry, direction, function)
     yield from shallow.findings()
     yield from calls.obligations()
+    yield from handovers.obligations()
 
 
 def of_scheme(function: SchemeFunction, name: str, direction: str) -> Iterator[Obligation]:

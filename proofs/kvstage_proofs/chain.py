@@ -6,7 +6,7 @@ from typing import TypeAlias
 import z3
 
 from kvstage_model.model import Instance
-from kvstage_model.operations import Access, Launch, Paged, Rows, reads, writes
+from kvstage_model.operations import Access, Paged, Rows, moves, writes
 from kvstage_model.symbolic import Term
 from kvstage_model.window import Window
 
@@ -30,13 +30,14 @@ class Chain:
     def comes(self, cell: Rows, reader: Instance, arrived: Arrived) -> Term:
         """That the witness had ended when the reader began, and brought a row that satisfies `arrived` at its source."""
         found = [self._no]
-        for witness, row, is_witness in self.witnesses(cell, reader):
-            if reads(witness.operation) and not isinstance(witness.operation, Launch):
-                found.append(z3.And(is_witness, witness.end <= reader.begin, self.origin(row, witness, arrived)))
+        for witness, (part, row), is_witness in self.witnesses(cell, reader):
+            if moves(witness.operation):
+                origin = self.origin(part, row, witness, arrived)
+                found.append(z3.And(is_witness, witness.end <= reader.begin, origin))
         return z3.Or(found)
 
-    def witnesses(self, cell: Rows, reader: Instance) -> Iterator[tuple[Instance, int, Term]]:
-        """Each operation that may be the witness, which row of it the cell would be, and that it is the witness."""
+    def witnesses(self, cell: Rows, reader: Instance) -> Iterator[tuple[Instance, tuple[int, int], Term]]:
+        """Each operation that may be the witness, which of its targets and which row of it the cell is, and that it is."""
         writers = list(self._writers(cell, reader))
         for number, (witness, row, writes_it) in enumerate(writers):
             last = [
@@ -46,26 +47,26 @@ class Chain:
             ]
             yield witness, row, z3.And(writes_it, *last)
 
-    def _writers(self, cell: Rows, reader: Instance) -> Iterator[tuple[Instance, int, Term]]:
-        """What is issued before the reader and writes the cell, and which row of it the cell is.
+    def _writers(self, cell: Rows, reader: Instance) -> Iterator[tuple[Instance, tuple[int, int], Term]]:
+        """What is issued before the reader and writes the cell, and which of its targets and which row of it the cell is.
 
         Which row of a kernel's it is can't be read off the cell: it is the row that is followed, or it counts for nothing.
         """
         for writer in self.near(self.window, reader):
             issued = z3.And(writer.exists, self.window.before(writer, reader))
-            for target in writes(writer.operation):
+            for part, target in enumerate(writes(writer.operation)):
                 if target.buffer.name != cell.buffer.name:
                     continue
                 if isinstance(target, Paged):
                     row = self.position - target.first
                     reached = self.world.formula((row >= 0) & (row < target.count))
-                    yield writer, row, z3.And(issued, reached, self.is_cell(target.at(row), cell))
+                    yield writer, (part, row), z3.And(issued, reached, self.is_cell(target.at(row), cell))
                 else:
-                    yield writer, cell.start - target.start, z3.And(issued, self.window.overlap(target, cell))
+                    yield writer, (part, cell.start - target.start), z3.And(issued, self.window.overlap(target, cell))
 
-    def origin(self, row: int, writer: Instance, arrived: Arrived) -> Term:
-        """That row number `row` of what a writer moves satisfies `arrived` at its source."""
-        (source,) = reads(writer.operation)
+    def origin(self, part: int, row: int, writer: Instance, arrived: Arrived) -> Term:
+        """That row `row` of the `part`-th target of what a writer moves satisfies `arrived` at its source."""
+        source, _ = moves(writer.operation)[part]
         taken = self.row_of(source, row)
         return arrived(taken) if taken.buffer.name == self.source else self.comes(taken, writer, arrived)
 

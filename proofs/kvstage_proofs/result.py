@@ -15,7 +15,7 @@ from itertools import product
 import z3
 
 from kvstage_model.model import Instance, SchemeModel
-from kvstage_model.operations import Access, Rows, reads, writes
+from kvstage_model.operations import Access, Rows, moves, reads, writes
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.scheme import CALLER, LOOP, Direction, Result, Scheme
 from kvstage_model.search import search, wrong_rows
@@ -128,11 +128,11 @@ class ResultModel:
         for number in range(len(self.model.phases)):
             window = Window(self.model)
             for writer in window.add("j", self.call, number, self.world.integer("j")) if number != self.caller else []:
-                for target in writes(writer.operation):
+                for part, target in enumerate(writes(writer.operation)):
                     if target.buffer.name in (self.source, self.target):
-                        yield self._framed(window, writer, target)
+                        yield self._framed(window, writer, part, target)
 
-    def _framed(self, window: Window, writer: Instance, target: Access) -> Query:
+    def _framed(self, window: Window, writer: Instance, part: int, target: Access) -> Query:
         chain = self.chain(window)
         cell, row, reached = chain.some_cell(target, "row")
 
@@ -145,8 +145,8 @@ class ResultModel:
         in_place = z3.BoolVal(False, self.world.context)
         if target.buffer.name == self.target and self.direction is Direction.READ:
             in_place = home(cell.start, None)
-        elif target.buffer.name == self.target and reads(writer.operation):
-            in_place = chain.origin(row, writer, lambda taken: home(taken.start, taken))
+        elif target.buffer.name == self.target and moves(writer.operation):
+            in_place = chain.origin(part, row, writer, lambda taken: home(taken.start, taken))
         self.complete(window, self.call, window.instances, 0)
         name = f"{self.word(writer)}[j] writes only rows of the transfer, each at its address"
         return Query(name, window.facts(), z3.And(writer.exists, reached), z3.Not(in_place), self.world.hint)

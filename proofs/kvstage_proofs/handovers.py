@@ -1,0 +1,106 @@
+"""Loops with more than copies and waits: free flags that are asked for, batches of copies, rows lent to somebody else.
+
+Each stands for a pattern of serving engines, and each has the mistake that is made in it.
+"""
+
+from collections.abc import Iterator
+
+from kvstage_model.operations import (
+    Acquire,
+    Buffer,
+    Copy,
+    CopyBatch,
+    Event,
+    HostCopy,
+    HostWrite,
+    Memory,
+    Operation,
+    QueryEvent,
+    RecordEvent,
+    Release,
+    Rows,
+    SyncStream,
+)
+from kvstage_model.parameters import Distinct
+from kvstage_model.ranges import Flags, Positive
+from kvstage_model.runs import Runs
+from kvstage_model.scheme import Direction, Result, Scheme
+from kvstage_model.schemes import STREAM, pool_of
+from kvstage_model.variants import Named, edited, without
+
+from .hazards import T1
+from .obligation import Obligation, Verdict
+from .result import T3
+
+
+def polling_write(runs: Distinct[Runs], slots: Positive, free: Flags) -> Scheme:
+    """A ring whose host asks whether the slot is free, and waits for the whole stream only where it is not yet."""
+    return _polling(runs, slots, free, waits=True)
+
+
+def polling_write_that_goes_on(runs: Distinct[Runs], slots: Positive, free: Flags) -> Scheme:
+    """The same, with the answer thrown away."""
+    return _polling(runs, slots, free, waits=False)
+
+
+def _polling(runs: Runs, slots: int, free: Flags, waits: bool) -> Scheme:
+    pool, stage = pool_of(runs), Buffer("stage", Memory.PINNED, slots, runs.longest)
+    rows = Buffer("rows", Memory.PAGEABLE, 1, runs.length)
+
+    def step(i: int) -> Iterator[Operation]:
+        run, slot = runs.part(i), i % slots
+        yield QueryEvent(Event("sent", slot), free(i))
+        if waits and free(i) == 0:
+            yield SyncStream(STREAM)
+        yield HostCopy(rows.at(0, run.position, run.count), stage.at(slot, 0, run.count))
+        yield Copy(STREAM, stage.at(slot, 0, run.count), pool.at(run.slot, run.start, run.count))
+        yield RecordEvent(Event("sent", slot), STREAM)
+
+    result = Result(Direction.WRITE, pool, rows, runs.length, runs.address, runs.holder)
+    return Scheme("polling write", (pool, stage, rows), runs.number, step, (SyncStream(STREAM),), result)
+
+
+def batched_read(runs: Runs) -> Scheme:
+    """Two runs in one call of the driver, each straight into its place; one wait for all."""
+    pool, out = pool_of(runs), Buffer("out", Memory.PINNED, 1, runs.length)
+
+    def ends(i: int) -> tuple[Rows, Rows]:
+        run = runs.part(i)
+        return pool.at(run.slot, run.start, run.count), out.at(0, run.position, run.count)
+
+    def step(i: int) -> Iterator[Operation]:
+        if 2 * i + 1 < runs.number:
+            yield CopyBatch(STREAM, (ends(2 * i), ends(2 * i + 1)))
+        else:
+            yield CopyBatch(STREAM, (ends(2 * i),))
+
+    result = Result(Direction.READ, pool, out, runs.length, runs.address, lambda position: runs.holder(position) // 2)
+    return Scheme("batched read", (pool, out), (runs.number + 1) // 2, step, (SyncStream(STREAM),), result)
+
+
+def lent_ring(slots: Positive, turns: Positive) -> Scheme:
+    """Slots of host memory are filled, copied, and then lent to somebody who may write them until they are taken back."""
+    device = Buffer("device", Memory.DEVICE, turns, 1)
+    stage = Buffer("stage", Memory.PINNED, slots, 1)
+
+    def step(i: int) -> Iterator[Operation]:
+        yield Acquire(stage.at(i % slots, 0, 1))
+        yield HostWrite(stage.at(i % slots, 0, 1))
+        yield Copy(STREAM, stage.at(i % slots, 0, 1), device.at(i, 0, 1))
+        yield SyncStream(STREAM)
+        yield Release(stage.at(i % slots, 0, 1))
+
+    return Scheme("lent ring", (device, stage), turns, step)
+
+
+def obligations() -> Iterator[Obligation]:
+    """The loops that hold, and each with its mistake."""
+    for theorem in (T1, T3):
+        yield theorem.of(polling_write, "ring that asks for free slots", "write")
+        yield theorem.of(batched_read, "batches of two runs", "read")
+    yield T1.of(lent_ring, "slots lent to somebody else")
+    refuted = Verdict.REFUTED
+    yield T1.of(polling_write_that_goes_on, "ring that asks for free slots and goes on", "write", refuted)
+    yield T1.of(edited(batched_read, without(Named(SyncStream))), "batches of two runs without a wait", "read", refuted)
+    yield T1.of(edited(lent_ring, without(Named(Acquire))), "slots lent and never taken back", expected=refuted)
+    yield T1.of(edited(lent_ring, without(Named(SyncStream))), "slots lent before their copy has ended", expected=refuted)
