@@ -33,10 +33,12 @@ class Advice:
 
 
 def lines(program: Sequence[Issued], race: Race) -> Iterator[str]:
-    """What is missing, and below it the waits that would supply it, one a line."""
+    """What is missing, and below it the waits that would supply it, one a line, where there are any."""
     yield missing_edge(program, race)
-    yield f"any of these would supply it, {place(program, race)}:"
-    yield from (f"  {each.words}" for each in advice(program, race))
+    proposed = advice(program, race)
+    if proposed:
+        yield f"any of these would supply it, {place(program, race)}:"
+    yield from (f"  {each.words}" for each in proposed)
 
 
 def missing_edge(program: Sequence[Issued], race: Race) -> str:

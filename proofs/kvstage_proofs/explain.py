@@ -17,15 +17,20 @@ from kvstage_model.runs import PagedRows, Piece, Pieces, Runs, by_chunk, by_row
 from kvstage_model.search import Counterexample
 from kvstage_model.symbolic import UnsupportedError
 
-from .hints import ABOUT_TIME
+from .alternation import T2
+from .hazards import T1
 from .judge import judge
 from .obligation import Judgement, Obligation
+from .progress import T6
 from .query import Query
 from .report import counted
+from .result import T3
 from .timeline import timeline
 
 WIDTH = 118
 INDENT = "  "
+ABOUT_TIME = (T1.name, T2.name, T3.name, T6.name)
+"""The theorems that speak of an order in time, and so rest on the axioms."""
 TRANSFER = PagedRows(lambda block: block, 1, 1, 0, 1)
 """Some transfer: the contract's clauses have the same names for every one."""
 MOMENT = re.compile(r"^\(declare-fun \|?[^|()]*\.end\|? \(\) Int\)$", re.MULTILINE)
@@ -97,7 +102,7 @@ def axioms(obligation: Obligation) -> tuple[str, ...]:
     said = {rule.axiom for operation in operations for rule in own(operation)}
     pairs = ((first, second) for first in operations for second in operations)
     said |= {edge.axiom for first, second in pairs for edge in edges(first, second) if edge.when is not False}
-    return tuple(name for name in AXIOMS if name in said)
+    return tuple(sorted(said))
 
 
 def _instances(model: SchemeModel) -> Iterator[Instance]:

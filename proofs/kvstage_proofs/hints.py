@@ -7,19 +7,20 @@ from kvstage_model.parameters import SchemeFunction
 from kvstage_model.search import instances
 from kvstage_model.trace import unroll, wording
 
+from .alternation import T2
 from .hazards import T1
 from .obligation import Obligation
 from .result import T3
 
-ABOUT_TIME = (T1.name, T3.name)
-"""The theorems that speak of an order in time, and so rest on the axioms and on the waits."""
+BY_WAITS = (T1.name, T2.name, T3.name)
+"""The theorems whose proofs look at the steps that waits aim at."""
 TRIED = 24
 """Small instances in which waits are looked for: a guard may keep them out of the smallest."""
 
 
 def hint(obligation: Obligation) -> str:
     """Which wait lacks its aim, if any: without one, the step whose record it is meant for is not in the window."""
-    if obligation.statement.theorem not in ABOUT_TIME or not callable(obligation.subject):
+    if obligation.statement.theorem not in BY_WAITS or not callable(obligation.subject):
         return ""
     function: SchemeFunction = obligation.subject
     issued = (each.operation for calls, _ in islice(instances(function), TRIED) for each in unroll(calls))

@@ -7,11 +7,12 @@ host                                stream copy
 #                                   + ends
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
 from kvstage_model.axioms import Moment
+from kvstage_model.operations import OnStream
 from kvstage_model.races import Race
 from kvstage_model.trace import HOST, Trace, describe
 
@@ -35,7 +36,7 @@ class _Row:
 def timeline(trace: Trace, race: Race | None = None) -> Iterator[str]:
     """The lines of the picture: the agents' names, then the events in their order, at last what the marks mean."""
     agents = _agents(trace)
-    yield _line([agent if agent == HOST else f"stream {agent}" for agent in agents])
+    yield _line(list(agents.values()))
     running: dict[str, int] = {}
     skip = False
     for at, event in enumerate(trace.events):
@@ -52,9 +53,12 @@ def timeline(trace: Trace, race: Race | None = None) -> Iterator[str]:
     yield KEY + (f"   {KEY_OF_A_RACE}" if race else "")
 
 
-def _agents(trace: Trace) -> list[str]:
-    """The host first, then the streams in the order in which they come into it."""
-    return list(dict.fromkeys([HOST, *(trace.program[event.index].agent for event in trace.events)]))
+def _agents(trace: Trace) -> dict[str, str]:
+    """Each agent and how it is called: the host first, then the others in the order in which they come into it."""
+    found = {HOST: HOST}
+    for issued in (trace.program[event.index] for event in trace.events):
+        found.setdefault(issued.agent, f"stream {issued.agent}" if isinstance(issued.operation, OnStream) else issued.agent)
+    return found
 
 
 def _at_once(trace: Trace, at: int) -> bool:
@@ -73,7 +77,7 @@ def _rows(trace: Trace, at: int, agent: str, at_once: bool) -> list[_Row]:
     return [_Row(agent, AT_ONCE if at_once else BEGINS, first), *(_Row(agent, " " if at_once else RUNS, text) for text in more)]
 
 
-def _drawn(rows: Sequence[_Row], agents: Sequence[str], running: dict[str, int], race: Race | None) -> Iterator[str]:
+def _drawn(rows: Sequence[_Row], agents: Iterable[str], running: dict[str, int], race: Race | None) -> Iterator[str]:
     """The rows of one event, with the lanes of all that runs meanwhile."""
     both = race is not None and {race.first, race.second} <= set(running.values())
     for row in rows:
