@@ -91,8 +91,11 @@ def check(text: str) -> tuple[Answer, int]:
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "query")
     symbols = parser.getSymbolManager()
     said = ""
-    while not (command := parser.nextCommand()).isNull():
-        said += command.invoke(solver, symbols)
+    try:
+        while not (command := parser.nextCommand()).isNull():
+            said += command.invoke(solver, symbols)
+    except RuntimeError as error:
+        raise CrosscheckError(f"cvc5 does not understand a query: {error}") from error
     said = said.strip()
     if said.startswith("(error"):
         raise CrosscheckError(f"cvc5 does not understand a query: {said}")
