@@ -1,0 +1,83 @@
+"""The schemes that keep nothing in flight but what one wait covers, in every small instance."""
+
+from collections import Counter
+
+import pytest
+
+from kvstage_model.library import LIBRARY
+from kvstage_model.operations import Copy, Gather, Scatter
+from kvstage_model.parameters import SchemeFunction, declared
+from kvstage_model.races import races
+from kvstage_model.runs import PagedRows, Runs, by_block, by_row
+from kvstage_model.schemes import direct_read, direct_write, gather_pinned_read, gather_pinned_write, staged_read, staged_write
+from kvstage_model.trace import unroll
+from tests.model.delivering import right, right_on_every_schedule, rows, some, unwaited, wrong_somewhere
+
+SCHEMES = (staged_read, staged_write, direct_read, direct_write, gather_pinned_read, gather_pinned_write)
+ROWS = PagedRows((3, 0, 4, 1).__getitem__, 5, 3, 2, 11)
+"""Nine rows of four blocks of 3: one row of block 3, blocks 0 and 4, two rows of block 1."""
+
+
+@pytest.mark.parametrize("function", SCHEMES)
+def test_every_small_instance_is_right(function: SchemeFunction) -> None:
+    every = some(function)
+    assert len(every) > 50
+    assert sum(right(*instance) for instance in every) > 5 * len(every)
+    assert {len(calls) for calls, _ in every} == {1, 2}
+
+
+@pytest.mark.parametrize("function", SCHEMES)
+def test_the_smallest_are_right_on_every_schedule(function: SchemeFunction) -> None:
+    smallest = some(function, choose=lambda calls: rows(calls) <= 2)
+    assert sum(right_on_every_schedule(*instance) for instance in smallest) > len(smallest) > 10
+
+
+@pytest.mark.parametrize("function", SCHEMES)
+def test_without_waits_every_small_instance_is_wrong(function: SchemeFunction) -> None:
+    broken = some(unwaited(function), every=3)
+    for calls, words in broken:
+        assert next(races(unroll(calls)), None) is not None, words
+        assert wrong_somewhere(calls), words
+    assert len(broken) > 20
+
+
+def kinds(scheme: SchemeFunction, **arguments: object) -> Counter[str]:
+    """How many operations of each kind one call issues, without its caller's."""
+    issued = unroll([scheme(**arguments)])
+    return Counter(type(each.operation).__name__ for each in issued if each.phase != "caller")
+
+
+@pytest.mark.parametrize(("runs", "number"), [(by_row(ROWS), 9), (by_block(ROWS), 4)])
+def test_staged_copies_and_waits_once_a_run_and_direct_waits_once(runs: Runs, number: int) -> None:
+    for staged in (staged_read, staged_write):
+        assert kinds(staged, runs=runs) == {"Copy": number, "SyncStream": number, "HostCopy": number}
+    for direct in (direct_read, direct_write):
+        assert kinds(direct, runs=runs) == {"Copy": number, "SyncStream": 1}
+
+
+def test_gather_pinned_is_one_kernel_and_one_wait() -> None:
+    assert kinds(gather_pinned_read, rows=ROWS) == {"Gather": 1, "SyncStream": 1}
+    assert kinds(gather_pinned_write, rows=ROWS) == {"Scatter": 1, "SyncStream": 1}
+
+
+@pytest.mark.parametrize("function", SCHEMES)
+def test_an_empty_transfer_moves_nothing(function: SchemeFunction) -> None:
+    nothing = PagedRows(ROWS.table, 5, 3, 4, 4)
+    (parameter,) = declared(function)
+    scheme = function(**{parameter.name: nothing if parameter.kind is PagedRows else by_block(nothing)})
+    assert not any(isinstance(each.operation, Copy | Gather | Scatter) for each in unroll([scheme]))
+    assert scheme.steps == 0
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_what_the_library_offers_is_right_from_its_first_day(name: str) -> None:
+    """Both directions, on transfers that are clipped on both sides, on one and on none, through few slots and many."""
+    transfers = (ROWS, PagedRows(ROWS.table, 5, 3, 3, 9), PagedRows(ROWS.table, 5, 3, 4, 5))
+    judged = 0
+    for function in (LIBRARY[name].read, LIBRARY[name].write):
+        wanted = {parameter.name for parameter in declared(function)} - {"rows"}
+        for transfer in transfers:
+            for size in (1, 2):
+                calls = tuple(function(rows=transfer, **dict.fromkeys(wanted, size)) for _ in range(2))
+                judged += right(calls, f"{name}, {wanted}: {size}")
+    assert judged > 500
