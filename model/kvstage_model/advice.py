@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .axioms import Moment
-from .operations import Event, OnStream, Operation, RecordEvent, SyncEvent, SyncStream, WaitEvent, event_of
+from .operations import Acquire, Event, OnStream, Operation, RecordEvent, Release, SyncEvent, SyncStream, WaitEvent, event_of
 from .races import HappensBefore, Race
 from .scheme import CALLER
 from .trace import HOST, Issued, describe
 
-WAITS = SyncStream | SyncEvent | WaitEvent
+WAITS = SyncStream | SyncEvent | WaitEvent | Acquire
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,10 @@ def lines(program: Sequence[Issued], race: Race) -> Iterator[str]:
 def missing_edge(program: Sequence[Issued], race: Race) -> str:
     """Which order is missing between the two accesses of a race, in words, and the wait that comes too late, if any."""
     first, second = program[race.first], program[race.second]
-    who = f"{_agent(second)} does not wait{'' if second.agent == HOST else f' for {_agent(first)}'}"
-    late = _too_late(program, race)
-    behind = "" if late is None else f"; {_agent(program[late])} waits only behind it, at [{describe(program[late])}]"
+    agent, late = _waiter(second), _too_late(program, race)
+    for_whom = "" if agent == HOST or not isinstance(first.operation, OnStream) else f" for {_who(first.operation.stream)}"
+    who = f"{_who(agent)} does not wait{for_whom}"
+    behind = "" if late is None else f"; {_who(agent)} waits only behind it, at [{describe(program[late])}]"
     return f"nothing orders the end of [{describe(first)}] before the begin of [{describe(second)}]: {who}{behind}"
 
 
@@ -74,9 +75,14 @@ def _returned(program: Sequence[Issued], race: Race) -> int | None:
 
 def _candidates(program: Sequence[Issued], race: Race) -> Iterator[Advice]:
     """Waits for an event that is recorded already, for the whole stream, and for a new event, by each agent that can wait."""
-    stream, agent = program[race.first].agent, program[race.second].agent
+    first, agent = program[race.first].operation, _waiter(program[race.second])
     returned, new = _returned(program, race), _unused(program)
     at = race.second if returned is None else returned
+    if isinstance(first, Release):
+        yield Advice(((at, Acquire(first.target)),), "the host takes the rows back (Acquire)")
+    if not isinstance(first, OnStream):
+        return
+    stream = first.stream
     for event in _recorded(program, race):
         yield Advice(((at, _wait(agent, event)),), f"{_who(agent)} waits for event {event.name}[{event.index}] ({_kind(agent)})")
     yield Advice(((at, SyncStream(stream)),), f"the host waits for stream {stream} (SyncStream)")
@@ -115,14 +121,15 @@ def _apart(proposed: Advice, program: Sequence[Issued], race: Race) -> bool:
 
 def _too_late(program: Sequence[Issued], race: Race) -> int | None:
     """The first wait behind the second access, in its call and by who should have waited, by whose end the first has ended."""
-    second, order = program[race.second], HappensBefore(program)
-    behind = (k for k in range(race.second + 1, len(program)) if program[k].call == second.call)
-    waits = (k for k in behind if isinstance(program[k].operation, WAITS) and program[k].agent == second.agent)
+    call, agent, order = program[race.second].call, _waiter(program[race.second]), HappensBefore(program)
+    behind = (k for k in range(race.second + 1, len(program)) if program[k].call == call)
+    waits = (k for k in behind if isinstance(program[k].operation, WAITS) and program[k].agent == agent)
     return next((k for k in waits if order.ordered(race.first, Moment.END, k, Moment.END)), None)
 
 
-def _agent(issued: Issued) -> str:
-    return _who(issued.operation.stream if isinstance(issued.operation, OnStream) else HOST)
+def _waiter(issued: Issued) -> str:
+    """Who can wait before an operation: its stream, or the host that issues it."""
+    return issued.operation.stream if isinstance(issued.operation, OnStream) else HOST
 
 
 def _who(agent: str) -> str:

@@ -40,6 +40,7 @@ AXIOMS = {
     "A4": "a stream synchronize returns after all that was issued on the stream before has ended",
     "A5": "an event synchronize returns after what the event's last record marks has ended; never recorded, it does not block",
     "A6": "a stream's wait holds back its later work until what the event's last record marks at that moment has ended",
+    "A7": "rows that were released to somebody else are taken back after all that he wrote there has ended",
 }
 """Each axiom in a sentence."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from kvstage_model.axioms import Moment
-from kvstage_model.operations import OnStream
+from kvstage_model.operations import OnStream, Release
 from kvstage_model.races import Race
 from kvstage_model.trace import HOST, Trace, describe
 
@@ -43,7 +43,7 @@ def timeline(trace: Trace, race: Race | None = None) -> Iterator[str]:
         if skip:
             skip = False
             continue
-        agent = trace.program[event.index].agent
+        agent = _lane(trace, event.index)
         skip = _at_once(trace, at)
         if event.moment is Moment.BEGIN:
             running[agent] = event.index
@@ -54,11 +54,19 @@ def timeline(trace: Trace, race: Race | None = None) -> Iterator[str]:
 
 
 def _agents(trace: Trace) -> dict[str, str]:
-    """Each agent and how it is called: the host first, then the others in the order in which they come into it."""
+    """Each lane and how it is called: the host first, then the others in the order in which they come into it."""
     found = {HOST: HOST}
-    for issued in (trace.program[event.index] for event in trace.events):
-        found.setdefault(issued.agent, f"stream {issued.agent}" if isinstance(issued.operation, OnStream) else issued.agent)
+    for event in trace.events:
+        issued = trace.program[event.index]
+        stream = isinstance(issued.operation, OnStream)
+        found.setdefault(_lane(trace, event.index), f"stream {issued.agent}" if stream else issued.agent)
     return found
+
+
+def _lane(trace: Trace, index: int) -> str:
+    """The lane of an operation: its agent's; whoever rows were released to does each of them at any time, so each has its own."""
+    issued = trace.program[index]
+    return f"{issued.agent} {index}" if isinstance(issued.operation, Release) else issued.agent
 
 
 def _at_once(trace: Trace, at: int) -> bool:
@@ -72,7 +80,7 @@ def _rows(trace: Trace, at: int, agent: str, at_once: bool) -> list[_Row]:
     if event.moment is Moment.END:
         return [_Row(agent, BEGINS, "ends")]
     words = describe(issued)
-    words = words if agent == HOST else words.removesuffix(f" on stream {agent}")
+    words = words if agent == HOST else words.removesuffix(f" on stream {issued.agent}")
     first, *more = wrap(words, LANE - len(INDENT) - 2, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False)
     return [_Row(agent, AT_ONCE if at_once else BEGINS, first), *(_Row(agent, " " if at_once else RUNS, text) for text in more)]
 

@@ -11,6 +11,7 @@ from kvstage_model import pipelines, schemes
 from kvstage_model.advice import Advice, advice, lines, missing_edge, place
 from kvstage_model.machine import Machine
 from kvstage_model.operations import (
+    Acquire,
     Copy,
     Event,
     HostCopy,
@@ -18,6 +19,7 @@ from kvstage_model.operations import (
     HostWrite,
     Operation,
     RecordEvent,
+    Release,
     SyncEvent,
     SyncStream,
     WaitEvent,
@@ -114,6 +116,23 @@ def test_an_event_that_is_recorded_already_comes_first() -> None:
 )
 def test_a_wait_that_would_not_help_is_not_proposed(between: list[Operation]) -> None:
     program, race = only_race([Copy("one", A, B), *between, HostRead(B)])
+    assert kinds(advice(program, race)) == [["SyncStream"], ["RecordEvent", "SyncEvent"]]
+
+
+def test_rows_that_were_lent_are_taken_back() -> None:
+    program, race = only_race([Release(B), HostRead(B), Acquire(B)])
+    lent, taken = "[step 0: Release right[0].rows[0:1]]", "[step 2: Acquire]"
+    nothing = f"nothing orders the end of {lent} before the begin of {READ}"
+    assert list(lines(program, race)) == [
+        f"{nothing}: the host does not wait; the host waits only behind it, at {taken}",
+        f"any of these would supply it, right before {READ}:",
+        "  the host takes the rows back (Acquire)",
+    ]
+
+
+def test_rows_are_lent_only_when_a_copy_from_them_has_ended() -> None:
+    program, race = only_race([Copy("one", B, A), Release(B)])
+    assert missing_edge(program, race).endswith(": the host does not wait")
     assert kinds(advice(program, race)) == [["SyncStream"], ["RecordEvent", "SyncEvent"]]
 
 

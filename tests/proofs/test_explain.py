@@ -1,10 +1,12 @@
 """`kvstage explain`: the whole of an obligation, in sections."""
 
 import re
+from inspect import getsource
 from typing import Any
 
 import pytest
 
+from kvstage_model import axioms as module
 from kvstage_model import pipelines, schemes
 from kvstage_model.operations import SyncEvent, SyncStream, WaitEvent
 from kvstage_model.parameters import SchemeFunction
@@ -85,6 +87,12 @@ def test_the_axioms_are_those_that_speak_of_the_schemes_operations() -> None:
     assert axioms(T7.of(schemes.staged_read, "staged", "read")) == (), "of bounds, times play no part"
     (lemmas,) = obligations(("lemmas:L1",))
     assert axioms(lemmas) == ()
+
+
+def test_every_axiom_has_its_sentence() -> None:
+    named = set(re.findall(r'(?:Edge|Own)\("(\w+)"', getsource(module)))
+    assert len(named) > 5
+    assert named == set(module.AXIOMS)
 
 
 def test_a_refuted_one_is_drawn_and_told_what_is_missing() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from kvstage_model.axioms import Moment
-from kvstage_model.operations import Buffer, Copy, Event, HostRead, Memory, Operation, RecordEvent, SyncStream
+from kvstage_model.operations import Buffer, Copy, Event, HostRead, Memory, Operation, RecordEvent, Release, SyncStream
 from kvstage_model.races import HappensBefore, Race, races
 from kvstage_model.trace import Issued, Trace, TraceEvent
 from kvstage_proofs.timeline import LANE, timeline
@@ -62,6 +62,27 @@ def test_what_a_trace_ends_in_the_middle_of_goes_on_and_streams_come_as_they_beg
         "                                        |   a[0].rows[0:1]",
         "                                        |                                     - step 0: Copy a[0].rows[0:1] ->",
         "                                        |                                         b[0].rows[0:1]",
+    ]
+
+
+def test_whoever_rows_were_released_to_has_a_lane_that_is_no_stream() -> None:
+    assert picture(trace([Release(B), HostRead(B)], (0, BEGIN), (1, BEGIN), (0, END), (1, END)), Race(0, 1)) == [
+        "  host                                  elsewhere",
+        "                                        + step 0: Release b[0].rows[0:1]",
+        "  + step 1: HostRead b[0].rows[0:1]     #",
+        "  #                                     + ends",
+        "  + ends",
+    ]
+
+
+def test_two_releases_may_run_at_once() -> None:
+    lines = picture(trace([Release(A), Release(B)], (0, BEGIN), (1, BEGIN), (0, END), (1, END)), Race(0, 1))
+    assert lines == [
+        "  host                                  elsewhere                             elsewhere",
+        "                                        + step 0: Release a[0].rows[0:1]",
+        "                                        #                                     + step 1: Release b[0].rows[0:1]",
+        "                                        + ends                                #",
+        "                                                                              + ends",
     ]
 
 
