@@ -12,9 +12,10 @@
 >>> transfer.result().sum(dim=1).tolist()
 [0.0, 0.0, 0.0, 3.0, 3.0, 0.0, 0.0, 0.0, 0.0]
 >>> transfer.stats
-Stats(copies=3, waits=3, bytes=54)
+Stats(copies=3, waits=3, bytes=54, launches=0)
 """
 
+from .batch import Batch
 from .device import Device
 from .errors import (
     AliasError,
@@ -38,6 +39,7 @@ from .transfer import Stats, Transfer
 
 __all__ = [
     "AliasError",
+    "Batch",
     "BlockIdError",
     "ClosedError",
     "Device",

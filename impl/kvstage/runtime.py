@@ -1,106 +1,201 @@
 """Runs a scheme on a device. There is no loop and no address formula here: both are the scheme's."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
-from kvstage_model.operations import Buffer, Copy, HostCopy, Memory, Operation, Rows, SyncStream
-from kvstage_model.scheme import Scheme
+from kvstage_model.operations import (
+    Buffer,
+    Copy,
+    Event,
+    Gather,
+    HostCopy,
+    Memory,
+    Operation,
+    Paged,
+    RecordEvent,
+    Rows,
+    Scatter,
+    SyncEvent,
+    SyncStream,
+    WaitEvent,
+)
+from kvstage_model.scheme import Result, Scheme
 
-from .device import Device
+from .device import Device, Index
 from .errors import SchemeError
 from .transfer import Stats
 
 
-class Runtime:
-    """A device and the staging memory that schemes use on it, one call after another.
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What a call asked for, and the stream that the caller has still to wait for, if any."""
 
-    Staging memory is kept by buffer name, and replaced when a call needs more. The old one is dropped between calls,
-    when everything that was issued on it has ended, because a scheme waits for its own copies before it returns. A
-    call that was interrupted may have left copies under way: its staging memory is never used again.
+    stats: Stats
+    unfinished: str | None
+
+
+class Runtime:
+    """A device, and the staging memory and events that schemes use on it, one call after another.
+
+    Both are kept for each scheme by name, from call to call: the proofs are about a sequence of calls of one scheme.
+    Staging memory is replaced when a call needs more. The old one is dropped between calls, when everything that was
+    issued on it has ended: a scheme that has staging memory makes all its waits inside its call. A call that was
+    interrupted may have left copies under way: its memory is never used again, and kept as long as the runtime.
     """
 
-    def __init__(self, device: Device[Any]) -> None:
+    def __init__(self, device: Device[Any, Any]) -> None:
         self._device = device
-        self._staging: dict[tuple[str, Memory], torch.Tensor] = {}
+        self._staging: dict[tuple[str, str, Memory], torch.Tensor] = {}
+        self._events: dict[str, dict[tuple[str, int], Any]] = {}
+        self._abandoned: list[tuple[torch.Tensor, ...]] = []
 
-    def run(self, scheme: Scheme, pool: torch.Tensor, host: torch.Tensor) -> Stats:
-        """Performs the steps and the epilogue. `pool` and `host` are uint8 [slots, rows, row_bytes].
+    def submit(self, scheme: Scheme, pool: torch.Tensor, host: torch.Tensor) -> Submitted:
+        """Performs prologue, steps and epilogue. `pool` and `host` are uint8 [slots, rows, row_bytes].
 
-        Raises SchemeError where the scheme has no result to bind them to, or binds them to other sizes.
+        A wait for a stream that is all of the epilogue is left to the caller where the scheme has no staging memory:
+        then nothing that the next call of this runtime uses is still in use. Raises SchemeError where the scheme has no
+        result to bind them to, binds them to other sizes, or does something that can't be run.
         """
-        given = self._given(scheme, pool, host)
-        memory = {buffer.name: self._memory(buffer, given, pool.shape[2]) for buffer in scheme.buffers}
-        run = _Run(self._device, memory, pool.shape[2])
-        try:
-            run.perform(scheme)
-        except BaseException:
-            self._staging.clear()
-            raise
-        return Stats(run.copies, run.waits, run.bytes)
-
-    def _given(self, scheme: Scheme, pool: torch.Tensor, host: torch.Tensor) -> dict[str, torch.Tensor]:
         if scheme.result is None:
             raise SchemeError(f"scheme {scheme.name!r} states no result, which says what buffers are the caller's: give it one")
-        given = {scheme.result.pool.name: (scheme.result.pool, pool), scheme.result.host.name: (scheme.result.host, host)}
-        for buffer, tensor in given.values():
-            if (buffer.slots, buffer.rows) != tensor.shape[:2]:
-                raise SchemeError(
-                    f"scheme {scheme.name!r} has {buffer.slots} slots of {buffer.rows} rows in {buffer.name!r}, "
-                    f"and the caller's has {tensor.shape[0]} of {tensor.shape[1]}: build it from the rows it is given"
-                )
-        return {name: tensor for name, (_, tensor) in given.items()}
+        given = _given(scheme, scheme.result, pool, host)
+        memory = {buffer.name: self._memory(scheme, buffer, given, pool.shape[2]) for buffer in scheme.buffers}
+        events = {} if scheme.fresh_events else self._events.setdefault(scheme.name, {})
+        run = _Run(self._device, memory, events, pool.shape[2], scheme.result.length)
+        last = _last_wait(scheme, given)
+        try:
+            for operation in scheme.prologue:
+                run.perform(operation)
+            for i in range(scheme.steps):
+                for operation in scheme.step(i):
+                    run.perform(operation)
+            for operation in () if last else scheme.epilogue:
+                run.perform(operation)
+        except BaseException:
+            self._abandoned.append((pool, host, *self._staging.values()))
+            self._staging, self._events = {}, {}
+            raise
+        return Submitted(Stats(run.copies, run.waits, run.bytes, run.launches), last)
 
-    def _memory(self, buffer: Buffer, given: dict[str, torch.Tensor], row_bytes: int) -> tuple[Any, int, int]:
+    def _memory(self, scheme: Scheme, buffer: Buffer, given: dict[str, torch.Tensor], row_bytes: int) -> "_Bound":
         tensor = given.get(buffer.name)
         if tensor is None:
-            tensor = self._staged(buffer, buffer.slots * buffer.rows * row_bytes).view(buffer.slots, buffer.rows, row_bytes)
+            staged = self._staged(scheme, buffer, buffer.slots * buffer.rows * row_bytes)
+            tensor = staged.view(buffer.slots, buffer.rows, row_bytes)
         return self._device.view(buffer.memory, tensor), buffer.slots, buffer.rows
 
-    def _staged(self, buffer: Buffer, size: int) -> torch.Tensor:
-        key = (buffer.name, buffer.memory)
+    def _staged(self, scheme: Scheme, buffer: Buffer, size: int) -> torch.Tensor:
+        key = (scheme.name, buffer.name, buffer.memory)
         kept = self._staging.get(key)
         if kept is None or len(kept) < size:
             kept = self._staging[key] = self._device.allocate(buffer.memory, size)
         return kept[:size]
 
 
-class _Run:
-    """One call: the buffers' memory by name, and the counts of what was issued."""
+def _given(scheme: Scheme, result: Result, pool: torch.Tensor, host: torch.Tensor) -> dict[str, torch.Tensor]:
+    given = {result.pool.name: (result.pool, pool), result.host.name: (result.host, host)}
+    for buffer, tensor in given.values():
+        if (buffer.slots, buffer.rows) != tensor.shape[:2]:
+            raise SchemeError(
+                f"scheme {scheme.name!r} has {buffer.slots} slots of {buffer.rows} rows in {buffer.name!r}, "
+                f"and the caller's has {tensor.shape[0]} of {tensor.shape[1]}: build it from the rows it is given"
+            )
+    return {name: tensor for name, (_, tensor) in given.items()}
 
-    def __init__(self, device: Device[Any], memory: dict[str, tuple[Any, int, int]], row_bytes: int) -> None:
+
+def _last_wait(scheme: Scheme, given: dict[str, torch.Tensor]) -> str | None:
+    """The stream whose wait can be left to the caller."""
+    own_memory = any(buffer.name not in given for buffer in scheme.buffers)
+    if own_memory or len(scheme.epilogue) != 1:
+        return None
+    last = scheme.epilogue[0]
+    return last.stream if isinstance(last, SyncStream) else None
+
+
+_Bound = tuple[Any, int, int]
+"""A buffer's handle, slots, and rows a slot."""
+
+
+class _Run:
+    """One call: the buffers' memory by name, its events, and the counts of what was issued."""
+
+    def __init__(
+        self, device: Device[Any, Any], memory: dict[str, _Bound], events: dict[tuple[str, int], Any], row_bytes: int, length: int
+    ) -> None:
         self.copies = 0
         self.waits = 0
         self.bytes = 0
+        self.launches = 0
         self._device = device
         self._memory = memory
+        self._events = events
         self._row_bytes = row_bytes
+        self._length = length
+        self._do: dict[type, Callable[[Any], None]] = {
+            Copy: self._copy,
+            Gather: self._gather,
+            Scatter: self._scatter,
+            HostCopy: self._host_copy,
+            SyncStream: self._synchronize,
+            RecordEvent: self._record,
+            SyncEvent: self._sync_event,
+            WaitEvent: self._wait_event,
+        }
 
-    def perform(self, scheme: Scheme) -> None:
-        do: dict[type, Callable[[Any], None]] = {Copy: self._copy, HostCopy: self._host_copy, SyncStream: self._synchronize}
-        for i in range(scheme.steps):
-            for operation in scheme.step(i):
-                do.get(type(operation), _refuse)(operation)
-        for operation in scheme.epilogue:
-            do.get(type(operation), _refuse)(operation)
+    def perform(self, operation: Operation) -> None:
+        """Issues one operation."""
+        self._do.get(type(operation), _refuse)(operation)
 
     def _copy(self, copy: Copy) -> None:
+        self._device.copy(copy.stream, *self._ends(copy))
         self.copies += 1
         self.bytes += copy.source.count * self._row_bytes
-        self._device.copy(copy.stream, *self._ends(copy))
+
+    def _gather(self, kernel: Gather) -> None:
+        source, index = self._paged(kernel.source, kernel.target, kernel)
+        self._device.gather(kernel.stream, source, index, self._view(kernel.target))
+        self._launched(index)
+
+    def _scatter(self, kernel: Scatter) -> None:
+        target, index = self._paged(kernel.target, kernel.source, kernel)
+        self._device.scatter(kernel.stream, self._view(kernel.source), target, index)
+        self._launched(index)
+
+    def _launched(self, index: Index) -> None:
+        self.launches += 1
+        self.bytes += len(index) * self._row_bytes
 
     def _host_copy(self, copy: HostCopy) -> None:
         self._device.host_copy(*self._ends(copy))
 
     def _synchronize(self, wait: SyncStream) -> None:
-        self.waits += 1
         self._device.synchronize(wait.stream)
+        self.waits += 1
+
+    def _record(self, record: RecordEvent) -> None:
+        self._device.record(self._event(record.event), record.stream)
+
+    def _sync_event(self, wait: SyncEvent) -> None:
+        self._device.wait(self._event(wait.event))
+        self.waits += 1
+
+    def _wait_event(self, wait: WaitEvent) -> None:
+        self._device.wait_event(wait.stream, self._event(wait.event))
+
+    def _event(self, event: Event) -> Any:
+        key = (event.name, event.index)
+        found = self._events.get(key)
+        if found is None:
+            found = self._events[key] = self._device.event()
+        return found
 
     def _ends(self, copy: Copy | HostCopy) -> tuple[Any, Any]:
         if copy.source.count != copy.target.count:
-            kind, rows, places = type(copy).__name__, copy.source.count, copy.target.count
-            raise SchemeError(f"{kind} of {rows} rows to {places} rows: the scheme must name as many rows on both sides")
+            _refuse_lengths(copy, copy.source.count, copy.target.count)
         return self._view(copy.source), self._view(copy.target)
 
     def _view(self, rows: Rows) -> Any:
@@ -114,6 +209,31 @@ class _Run:
             )
         return handle[slot, start:stop]
 
+    def _paged(self, paged: Paged, packed: Rows, kernel: Operation) -> tuple[Any, Index]:
+        """The pool, and the numbers of the rows that a kernel reaches in it."""
+        if paged.count != packed.count:
+            _refuse_lengths(kernel, paged.count, packed.count)
+        first, last = paged.first, paged.first + paged.count
+        if not 0 <= first <= last <= self._length:
+            raise SchemeError(
+                f"{type(kernel).__name__} of rows [{first}, {last}) of a transfer of {self._length}: correct the scheme"
+            )
+        handle, slots, length = self._memory[paged.buffer.name]
+        address: Any = paged.rows.address  # the scheme's own formula, read for all rows at once
+        slot, row = address(np.arange(first, last))
+        index: Index = slot * length + row
+        if not (np.all((slot >= 0) & (slot < slots)) and np.all((row >= 0) & (row < length))):
+            raise SchemeError(f"{type(kernel).__name__} reaches rows that {paged.buffer.name!r} does not have: correct its address")
+        return handle, index
+
+
+def _refuse_lengths(operation: Operation, rows: int, places: int) -> None:
+    kind = type(operation).__name__
+    raise SchemeError(f"{kind} of {rows} rows to {places} rows: the scheme must name as many rows on both sides")
+
 
 def _refuse(operation: Operation) -> None:
-    raise SchemeError(f"the library can't perform {type(operation).__name__}: a scheme that it runs copies and waits, nothing else")
+    raise SchemeError(
+        f"the library can't perform {type(operation).__name__}: "
+        "a scheme that it runs copies, gathers, scatters, records and waits, nothing else"
+    )

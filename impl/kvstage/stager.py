@@ -3,94 +3,80 @@
 It checks what it is given, then lets the runtime perform the scheme; everything refused is refused before that.
 """
 
-from threading import Lock
+from types import TracebackType
 from typing import Any
 
 import torch
-from torch.autograd.graph import increment_version
 
 from kvstage_model.library import LIBRARY, Pair
-from kvstage_model.runs import PagedRows
 
+from .batch import Batch
+from .calls import Calls
 from .device import Device
-from .errors import AliasError, ClosedError, DeviceError, LayoutError, UnknownSchemeError
-from .pool import PagedPool, as_bytes, is_plain, same_memory
-from .runtime import Runtime
-from .tables import BlockTable, row_range, touched_blocks
-from .transfer import Stats, Transfer
+from .errors import UnknownSchemeError
+from .pool import PagedPool
+from .tables import BlockTable
+from .transfer import Transfer
 
 
 class Stager:
     """Reads rows of a sequence out of a pool, and writes them into it, on one device.
 
-    `scheme` is "per_row" or "per_block" (raises UnknownSchemeError for others), or a `kvstage_model.library.Pair` of
-    your own: prove that first. A stager keeps its staging memory from call to call. Several threads may use it: their
-    calls go one by one. Nobody else may write the rows of a call, nor read those it writes, before it returns.
+    `scheme` is a name of `kvstage_model.library.LIBRARY` (raises UnknownSchemeError for others), or a `Pair` of your
+    own: prove that first. `slots` is the number of slots of "ring" and "gather" (raises SchemeError for schemes that
+    have none). A stager keeps its staging memory and its events from call to call. Several threads may use it: their
+    calls go one by one.
+
+    What is proved, and what is not. The theorems are about one scheme, called again and again, each call behind the end
+    of the one before. "per_row", "per_block", "ring" and "gather" are run just so: all of their waits are inside the
+    call. "direct" and "gather_pinned" end with one wait, which is `Transfer.wait`: a caller who waits for each transfer
+    before the next call runs what is proved, and one who has several under way does not. Those have no memory in common
+    but the caller's, and all their work is on one stream, in order (A3), so rows arrive as they would one call after the
+    other; that is an argument about these two schemes, not one of the theorems. Nobody may write the rows of a call, nor
+    read those it writes, before its transfer is done: the library does not look for that.
+
+    Memory that work under way may touch is kept by the transfer and by the stager, also when the transfer is dropped.
+    `close`, or leaving the `with`, waits for all of it: drop a stager only then, or when all its transfers are done.
     """
 
-    def __init__(self, device: Device[Any], *, scheme: str | Pair) -> None:
+    def __init__(self, device: Device[Any, Any], *, scheme: str | Pair, slots: int | None = None) -> None:
         if isinstance(scheme, str) and scheme not in LIBRARY:
             raise UnknownSchemeError(f"there is no scheme {scheme!r}: choose one of {', '.join(map(repr, LIBRARY))}")
-        self._pair = LIBRARY[scheme] if isinstance(scheme, str) else scheme
-        self._device = device
-        self._runtime = Runtime(device)
-        self._calls = Lock()
+        self._calls = Calls(device, LIBRARY[scheme] if isinstance(scheme, str) else scheme, slots)
 
     def read(
         self, pool: PagedPool, block_table: BlockTable, start: int, stop: int, *, out: torch.Tensor | None = None
     ) -> Transfer[torch.Tensor]:
         """Rows [start, stop) of the sequence whose blocks the table lists, in order: [stop - start, *row] at the host.
 
-        `out` takes them where it is given: contiguous, on the CPU, of the pool's dtype, and sharing no memory with the
-        pool. Raises a KVStageError, with nothing written, where anything does not fit.
+        `out` takes them where it is given: contiguous, on the CPU (pinned, for "direct" and "gather_pinned" on an
+        accelerator), of the pool's dtype, and sharing no memory with the pool. Raises a KVStageError, with nothing
+        written, where anything does not fit.
         """
-        self._check_open()
-        start, stop = row_range(start, stop)
-        blocks = touched_blocks(pool, block_table, start, stop, distinct=False)
-        shape = (stop - start, *pool.row_shape)
-        if out is None:
-            out = torch.empty(shape, dtype=pool.dtype)
-        else:
-            _check_rows("out", out, pool, shape)
-        rows = PagedRows(blocks.__getitem__, pool.num_blocks, pool.block_size, start, stop)
-        return Transfer(out, self._run(self._pair.read, rows, pool, out, written=out))
+        return self._calls.read(pool, block_table, start, stop, out, self._calls.marked)
 
     def write(self, pool: PagedPool, block_table: BlockTable, start: int, rows: torch.Tensor) -> Transfer[None]:
         """Puts `rows`, [n, *row], at rows [start, start + n) of the sequence; all other rows of the pool stay as they are.
 
-        `rows` is contiguous, on the CPU, of the pool's dtype, and shares no memory with the pool. No block may be
-        listed twice among those touched. Raises a KVStageError, with nothing written, where anything does not fit.
+        `rows` is contiguous, on the CPU (pinned, for "direct" and "gather_pinned" on an accelerator), of the pool's
+        dtype, and shares no memory with the pool. No block may be listed twice among those touched. Raises a
+        KVStageError, with nothing written, where anything does not fit.
         """
-        self._check_open()
-        count = rows.shape[0] if rows.dim() else 0
-        start, stop = row_range(start, start + count)
-        _check_rows("rows", rows, pool, (count, *pool.row_shape))
-        blocks = touched_blocks(pool, block_table, start, stop, distinct=True)
-        paged = PagedRows(blocks.__getitem__, pool.num_blocks, pool.block_size, start, stop)
-        return Transfer(None, self._run(self._pair.write, paged, pool, rows, written=pool.tensor))
+        return self._calls.write(pool, block_table, start, rows, self._calls.marked)
 
-    def _run(self, scheme: Any, rows: PagedRows, pool: PagedPool, host: torch.Tensor, *, written: torch.Tensor) -> Stats:
-        if rows.start == rows.stop:
-            return Stats()
-        increment_version(written)  # raw bytes pass autograd by: it must still see that a saved tensor was overwritten
-        with self._calls:
-            return self._runtime.run(scheme(rows), pool.bytes, as_bytes(host, 1).unsqueeze(0))
+    def batch(self) -> Batch:
+        """A context manager for many calls with one wait: `with stager.batch() as batch: batch.read(...)`; `batch.wait()`."""
+        return Batch(self._calls)
 
-    def _check_open(self) -> None:
-        if self._device.closed:
-            raise ClosedError("the stager's device is closed: make a new device and a new stager")
+    def close(self) -> None:
+        """Waits for everything under way, then refuses new calls; the device stays open. May be called twice.
 
+        Raises NotFinishedError where a batch is still open, and the first error of work that nobody has asked for.
+        """
+        self._calls.close()
 
-def _check_rows(name: str, tensor: torch.Tensor, pool: PagedPool, shape: tuple[int, ...]) -> None:
-    if tensor.device.type != "cpu":
-        raise DeviceError(f"{name} is on {tensor.device}: it must be a CPU tensor, because the host takes or fills it")
-    if tensor.dtype != pool.dtype:
-        raise LayoutError(f"{name} is {tensor.dtype} and {pool} is {pool.dtype}: rows move as raw bytes, so convert them first")
-    if tuple(tensor.shape) != shape:
-        raise LayoutError(f"{name} has shape {list(tensor.shape)}: it must be {list(shape)}, rows of {pool}")
-    if not is_plain(tensor) or not tensor.is_contiguous():
-        raise LayoutError(
-            f"{name} has shape {list(shape)} and strides {list(tensor.stride())}: it must be contiguous; use .contiguous()"
-        )
-    if same_memory(tensor, pool.tensor):
-        raise AliasError(f"{name} lies in the memory of {pool}: the call could overwrite what it has still to move; use a copy")
+    def __enter__(self) -> "Stager":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()

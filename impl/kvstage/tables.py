@@ -1,6 +1,7 @@
 """Block tables: which blocks the rows [start, stop) touch, checked before anything moves."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import index
 from typing import Any, TypeAlias
 
@@ -31,29 +32,46 @@ def row_range(start: int, stop: int) -> tuple[int, int]:
     return start, stop
 
 
-def touched_blocks(pool: PagedPool, table: BlockTable, start: int, stop: int, *, distinct: bool) -> dict[int, int]:
-    """The pool's block for each block of the sequence that rows [start, stop) touch; the rest of the table is not read.
+@dataclass(frozen=True, slots=True, eq=False)
+class TouchedBlocks:
+    """The pool's block for each block of the sequence that a call touches: `first` and those behind it, and no others."""
+
+    first: int
+    ids: NDArray[np.int64]
+    by_number: dict[int, int]
+
+    def __call__(self, k: Any) -> Any:
+        """The block id for block `k` of the sequence, or an array of ids for an array of such numbers."""
+        if isinstance(k, np.ndarray):
+            places = k - self.first
+            if len(places) and places.min() < 0:  # it would count from the end, and name another block
+                raise IndexError(f"block {k.min()} of the sequence lies before those that the call touches, from {self.first} on")
+            return self.ids[places]
+        return self.by_number[k]
+
+
+def touched_blocks(pool: PagedPool, table: BlockTable, start: int, stop: int, *, distinct: bool) -> TouchedBlocks:
+    """The blocks that rows [start, stop) touch; the rest of the table is not read.
 
     Raises TableTooShortError, BlockIdError, LayoutError or DeviceError, and DuplicateBlockError where `distinct`.
     """
     length = _length(table)
-    if start == stop:
-        return {}
     size = pool.block_size
-    first, end = start // size, (stop - 1) // size + 1
-    if length < end:
-        raise TableTooShortError(
-            f"rows [{start}, {stop}) need {end} blocks of {size} rows, and the block table has {length}: "
-            "pass all blocks of the sequence, from its row 0 on"
-        )
-    chosen = table[first:end]
-    ids = chosen.tolist() if isinstance(chosen, np.ndarray | torch.Tensor) else list(chosen)
+    first = start // size
     blocks: dict[int, int] = {}
-    for k, block in enumerate(ids, first):
-        blocks[k] = _block(pool, k, block)
+    if start < stop:
+        end = (stop - 1) // size + 1
+        if length < end:
+            raise TableTooShortError(
+                f"rows [{start}, {stop}) need {end} blocks of {size} rows, and the block table has {length}: "
+                "pass all blocks of the sequence, from its row 0 on"
+            )
+        chosen = table[first:end]
+        ids = chosen.tolist() if isinstance(chosen, np.ndarray | torch.Tensor) else list(chosen)
+        blocks = {k: _block(pool, k, block) for k, block in enumerate(ids, first)}
     if distinct and len(set(blocks.values())) < len(blocks):
         _refuse_duplicate(blocks)
-    return blocks
+    return TouchedBlocks(first, np.fromiter(blocks.values(), np.int64, len(blocks)), blocks)
 
 
 def _length(table: Any) -> int:

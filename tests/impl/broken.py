@@ -1,27 +1,40 @@
-"""Schemes with a mistake, made from the library's own by editing what a step yields."""
+"""Schemes with a mistake, made from the library's own: by editing what a step yields, or with the edits of the model."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import wraps
 
+from kvstage_model import variants
 from kvstage_model.library import LIBRARY, Pair
 from kvstage_model.operations import Copy, HostCopy, Operation, SyncStream
-from kvstage_model.runs import PagedRows
+from kvstage_model.parameters import SchemeFunction
 from kvstage_model.scheme import Scheme
+from kvstage_model.variants import Named
 
 Edit = Callable[[list[Operation]], Iterable[Operation]]
 
 
-def edited(name: str, edit: Edit) -> Pair:
-    """A scheme of the library with each step's operations edited."""
+def changed(pair: Pair, change: Callable[[Scheme], Scheme]) -> Pair:
+    """A pair whose every scheme is changed; its parameters stay."""
 
-    def through(build: Callable[[PagedRows], Scheme]) -> Callable[[PagedRows], Scheme]:
-        def made(rows: PagedRows) -> Scheme:
-            scheme = build(rows)
-            return replace(scheme, step=lambda i: edit(list(scheme.step(i))))
+    def through(function: SchemeFunction) -> SchemeFunction:
+        @wraps(function)
+        def made(*arguments, **options):
+            return change(function(*arguments, **options))
 
         return made
 
-    return Pair(through(LIBRARY[name].read), through(LIBRARY[name].write))
+    return Pair(through(pair.read), through(pair.write))
+
+
+def edited(name: str, edit: Edit) -> Pair:
+    """A scheme of the library with each step's operations edited."""
+    return changed(LIBRARY[name], lambda scheme: replace(scheme, step=lambda i: edit(list(scheme.step(i)))))
+
+
+def without(pair: Pair, named: Named) -> Pair:
+    """A pair without some operations, wherever they stand."""
+    return changed(pair, variants.without(named))
 
 
 def without_wait(operations: list[Operation]) -> list[Operation]:

@@ -148,7 +148,7 @@ def test_a_neighbour_of_the_pool_in_one_storage_is_no_alias(device):
 def unchecked(device, direction, pool, table, start, stop, host):
     """The call without its checks."""
     paged = PagedRows(table.__getitem__, pool.num_blocks, pool.block_size, start, stop)
-    Runtime(device).run(getattr(LIBRARY["per_row"], direction)(paged), pool.bytes, as_bytes(host, 1).unsqueeze(0))
+    Runtime(device).submit(getattr(LIBRARY["per_row"], direction)(paged), pool.bytes, as_bytes(host, 1).unsqueeze(0))
 
 
 def test_twin_a_duplicate_would_lose_rows(device):

@@ -112,9 +112,16 @@ class Interrupted(ThreadDevice):
         super().synchronize(stream)
 
 
-class NeverForgets(dict):
-    def clear(self):
-        pass
+class Remembering(Runtime):
+    """A runtime that does not let go of its staging memory."""
+
+    @property
+    def _staging(self):
+        return self.kept
+
+    @_staging.setter
+    def _staging(self, memory):
+        self.kept = memory or vars(self).get("kept", {})
 
 
 @pytest.mark.parametrize("forgets", [True, False])
@@ -124,7 +131,7 @@ def test_an_interrupted_call_leaves_no_staging_memory_to_the_next(forgets):
     with Interrupted() as device:
         stager = Stager(device, scheme="per_block")
         if not forgets:
-            stager._runtime._staging = NeverForgets()
+            stager._calls._runtime = Remembering(device)
         with device.hold(lambda _stream, index: index == 0):
             with pytest.raises(KeyboardInterrupt):
                 stager.write(pool, [0], 0, rows[0])
@@ -162,9 +169,9 @@ def test_calls_from_two_threads_go_one_by_one(locked):
     pool, outs = PagedPool(blocks.tensor), [torch.zeros(32 if locked else 1, 3, dtype=torch.uint8) for _ in range(2)]
     with Recording(None if locked else Barrier(2)) as device:
         stager = Stager(device, scheme="per_block")
-        stager._runtime._staging["stage", Memory.PINNED] = torch.zeros(3, dtype=torch.uint8)
+        stager._calls._runtime._staging["staged read", "stage", Memory.PINNED] = torch.zeros(3, dtype=torch.uint8)
         if not locked:
-            stager._calls = nullcontext()
+            stager._calls._lock = nullcontext()
         count = len(outs[0])
         started = Barrier(2)
 
@@ -212,7 +219,7 @@ def test_runtime_needs_no_scheme_of_its_own():
         pool = PagedPool(random_blocks(1, 3, 2, (3,), torch.uint8).tensor)
         rows = PagedRows([2, 1].__getitem__, 3, 2, 0, 4)
         out = torch.zeros(1, 4, 3, dtype=torch.uint8)
-        stats = Runtime(device).run(edited("per_row", renamed).read(rows), pool.bytes, out)
+        stats = Runtime(device).submit(edited("per_row", renamed).read(rows), pool.bytes, out).stats
     assert same(out[0], plain_read(pool.tensor, [2, 1], 0, 4))
     assert seen == ["other"] * 4
     assert (stats.copies, stats.waits, stats.bytes) == (4, 4, 12)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain import plain_read, plain_write, random_blocks, random_rows, raw, same
 
-from kvstage import PagedPool, Stager, Stats, ThreadDevice, UnknownSchemeError
-from kvstage_model.library import LIBRARY
+from kvstage import PagedPool, SchemeError, Stager, Stats, ThreadDevice, UnknownSchemeError
+from kvstage_model.library import CHUNK, LIBRARY, Pair, gather_read, gather_write
 
 SCHEMES = sorted(LIBRARY)
 GEOMETRIES = [
@@ -26,10 +26,20 @@ GEOMETRIES = [
 ]
 
 
-def runs_touched(size: int, start: int, stop: int, scheme: str) -> int:
-    """How many copies a call makes, counted one by one."""
+def expected_stats(scheme: str, direction: str, size: int, start: int, stop: int, row_bytes: int, chunk: int = CHUNK) -> Stats:
+    """Copies, waits, bytes and launches of a call, from the numbers of rows, blocks and chunks that it touches."""
     rows = range(start, stop)
-    return len(rows) if scheme == "per_row" else len({row // size for row in rows})
+    blocks, chunks = len({row // size for row in rows}), len({k // chunk for k in range(len(rows))})
+    moved = len(rows) * row_bytes
+    last = 1 if direction == "write" else 0
+    return {
+        "per_row": Stats(len(rows), len(rows), moved, 0),
+        "per_block": Stats(blocks, blocks, moved, 0),
+        "direct": Stats(blocks, 1, moved, 0),
+        "ring": Stats(blocks, blocks + last, moved, 0),
+        "gather_pinned": Stats(0, 1, moved, 1),
+        "gather": Stats(chunks, chunks + last, 2 * moved, chunks),
+    }[scheme]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -44,8 +54,8 @@ def test_both_directions_at_many_geometries(device, scheme, size, row, dtype, pa
         read.wait()
         assert same(read.result(), plain_read(blocks.tensor, table, start, stop))
         assert torch.equal(blocks.base, before)
-        copies, row_bytes = runs_touched(size, start, stop, scheme), raw(blocks.tensor[0, 0]).numel()
-        assert read.stats == Stats(copies, copies, (stop - start) * row_bytes)
+        row_bytes = raw(blocks.tensor[0, 0]).numel()
+        assert read.stats == expected_stats(scheme, "read", size, start, stop, row_bytes)
 
         rows = random_rows(100 * start + stop, stop - start, row, dtype)
         after = plain_write(blocks, table, start, rows)
@@ -54,7 +64,7 @@ def test_both_directions_at_many_geometries(device, scheme, size, row, dtype, pa
         write.wait()
         assert write.result() is None
         assert torch.equal(blocks.base, after)
-        assert write.stats == read.stats
+        assert write.stats == expected_stats(scheme, "write", size, start, stop, row_bytes)
 
 
 @st.composite
@@ -69,24 +79,36 @@ def transfers(draw):
     return size, num_blocks, list(table), start, stop, width, padding, dtype
 
 
-@given(transfers(), st.sampled_from(SCHEMES), st.integers(0, 2**16))
-@settings(max_examples=120, deadline=None)
-def test_any_transfer_and_its_way_back(device, transfer, scheme, seed):
+def in_chunks(chunk: int) -> Pair:
+    """The scheme gather with so few rows a slot that a small transfer needs many."""
+    return Pair(lambda rows, slots: gather_read(rows, slots, chunk), lambda rows, slots: gather_write(rows, slots, chunk))
+
+
+@given(transfers(), st.sampled_from(SCHEMES), st.integers(0, 2**16), st.integers(1, 4), st.integers(1, 40))
+@settings(max_examples=150, deadline=None)
+def test_any_transfer_and_its_way_back(device, transfer, name, seed, slots, chunk):
+    scheme = in_chunks(chunk) if name == "gather" else name
+    options = {"slots": slots} if name in ("ring", "gather") else {}
     size, num_blocks, table, start, stop, width, padding, dtype = transfer
     blocks = random_blocks(seed, num_blocks, size, (width,), dtype, padding)
-    pool, stager = PagedPool(blocks.tensor), Stager(device, scheme=scheme)
+    pool, stager = PagedPool(blocks.tensor), Stager(device, scheme=scheme, **options)
     rows = random_rows(seed + 1, stop - start, (width,), dtype)
     after = plain_write(blocks, table, start, rows)
-    stager.write(pool, table, start, rows).wait()
+    write = stager.write(pool, table, start, rows)
+    write.wait()
     assert torch.equal(blocks.base, after)
     read = stager.read(pool, table, start, stop)
     read.wait()
     assert same(read.result(), rows)
+    row_bytes = width * dtype.itemsize
+    assert write.stats == expected_stats(name, "write", size, start, stop, row_bytes, chunk)
+    assert read.stats == expected_stats(name, "read", size, start, stop, row_bytes, chunk)
 
 
-def test_a_history_grown_row_by_row_and_read_whole(device):
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_history_grown_row_by_row_and_read_whole(device, scheme):
     blocks, table = random_blocks(3, 6, 4, (5,), torch.bfloat16), [4, 1, 5]
-    pool, stager = PagedPool(blocks.tensor), Stager(device, scheme="per_block")
+    pool, stager = PagedPool(blocks.tensor), Stager(device, scheme=scheme)
     rows = random_rows(4, 12, (5,), torch.bfloat16)
     for length, count in [(0, 1), (1, 1), (2, 5), (7, 1), (8, 4)]:
         stager.write(pool, table, length, rows[length : length + count]).wait()
@@ -95,8 +117,9 @@ def test_a_history_grown_row_by_row_and_read_whole(device):
         assert same(history.result(), rows[: length + count])
 
 
-def test_one_stager_serves_pools_of_other_row_sizes_in_turn(device):
-    stager = Stager(device, scheme="per_block")
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_one_stager_serves_pools_of_other_row_sizes_in_turn(device, scheme):
+    stager = Stager(device, scheme=scheme)
     for seed, (size, width, dtype) in enumerate(
         [(2, 3, torch.uint8), (32, 257, torch.float32), (4, 512, torch.bfloat16), (2, 3, torch.uint8)]
     ):
@@ -106,11 +129,12 @@ def test_one_stager_serves_pools_of_other_row_sizes_in_turn(device):
         assert same(read.result(), plain_read(blocks.tensor, [2, 0], 1, 2 * size))
 
 
-def test_nan_payloads_survive_in_both_directions(device):
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_nan_payloads_survive_in_both_directions(device, scheme):
     patterns = torch.tensor([0x7FC00001, 0x7F800001, -0x400000, -1, 0x7FABCDEF, -0x80000000], dtype=torch.int64).to(torch.int32)
     nans = patterns.view(torch.float32).view(2, 3)
     assert nans.isnan().sum() == 5
-    pool, stager = PagedPool(torch.zeros(2, 2, 3)), Stager(device, scheme="per_block")
+    pool, stager = PagedPool(torch.zeros(2, 2, 3)), Stager(device, scheme=scheme)
     stager.write(pool, [1], 0, nans).wait()
     assert pool.tensor[1].view(torch.int32).flatten().tolist() == patterns.tolist()
     read = stager.read(pool, [1], 0, 2)
@@ -131,10 +155,11 @@ TABLES = {
 }
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("kind", TABLES)
-def test_every_kind_of_table_and_padding_behind_the_length(device, kind):
+def test_every_kind_of_table_and_padding_behind_the_length(device, kind, scheme):
     blocks = random_blocks(5, 8, 4, (3,), torch.bfloat16)
-    pool, stager, table = PagedPool(blocks.tensor), Stager(device, scheme="per_block"), TABLES[kind]
+    pool, stager, table = PagedPool(blocks.tensor), Stager(device, scheme=scheme), TABLES[kind]
     read = stager.read(pool, table, 2, 12)
     read.wait()
     assert same(read.result(), plain_read(blocks.tensor, TABLE, 2, 12))
@@ -143,17 +168,19 @@ def test_every_kind_of_table_and_padding_behind_the_length(device, kind):
     assert torch.equal(blocks.base, after)
 
 
-def test_blocks_before_the_rows_are_not_looked_at(device):
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_blocks_before_the_rows_are_not_looked_at(device, scheme):
     """A sliding window frees its first blocks."""
     blocks = random_blocks(7, 4, 4, (3,), torch.uint8)
-    read = Stager(device, scheme="per_block").read(PagedPool(blocks.tensor), [-1, -1, 3], 8, 12)
+    read = Stager(device, scheme=scheme).read(PagedPool(blocks.tensor), [-1, -1, 3], 8, 12)
     read.wait()
     assert same(read.result(), blocks.tensor[3])
 
 
-def test_a_read_may_name_a_block_twice(device):
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_read_may_name_a_block_twice(device, scheme):
     blocks = random_blocks(8, 2, 2, (3,), torch.uint8)
-    read = Stager(device, scheme="per_block").read(PagedPool(blocks.tensor), [1, 1], 0, 4)
+    read = Stager(device, scheme=scheme).read(PagedPool(blocks.tensor), [1, 1], 0, 4)
     read.wait()
     assert same(read.result(), torch.cat([blocks.tensor[1], blocks.tensor[1]]))
 
@@ -175,7 +202,8 @@ class Untouchable(ThreadDevice):
     def _refuse(self, *_args):
         raise AssertionError("an empty call must ask nothing of the device")
 
-    view = allocate = copy = host_copy = synchronize = _refuse
+    view = allocate = copy = gather = scatter = host_copy = synchronize = _refuse
+    event = record = wait_event = wait = query = _refuse
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -184,14 +212,15 @@ def test_an_empty_call_asks_nothing_of_the_device(scheme):
     read, write = stager.read(pool, [], 0, 0), stager.write(pool, [], 0, torch.empty(0, 3))
     read.wait()
     assert read.result().shape == (0, 3)
-    assert read.stats == write.stats == Stats(0, 0, 0)
+    assert read.stats == write.stats == Stats()
     assert stager.read(pool, [-1], 5, 5, out=torch.empty(0, 3)).query()
     with pytest.raises(AssertionError, match="nothing of the device"):
         stager.read(pool, [0], 0, 1)
 
 
-def test_autograd_neither_grows_nor_misses_a_write(device):
-    stager = Stager(device, scheme="per_block")
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_autograd_neither_grows_nor_misses_a_write(device, scheme):
+    stager = Stager(device, scheme=scheme)
     leaf = torch.zeros(2, 2, 3, requires_grad=True)
     with torch.inference_mode():
         frozen = torch.zeros(2, 2, 3)
@@ -205,7 +234,7 @@ def test_autograd_neither_grows_nor_misses_a_write(device):
 @pytest.mark.parametrize("told", [True, False])
 def test_autograd_notices_that_a_saved_tensor_was_overwritten(device, monkeypatch, told):
     if not told:
-        monkeypatch.setattr("kvstage.stager.increment_version", lambda _: None)
+        monkeypatch.setattr("kvstage.calls.increment_version", lambda _: None)
     stager, weight, out = Stager(device, scheme="per_block"), torch.ones(2, 3, requires_grad=True), torch.zeros(2, 3)
     loss = (weight * out).sum()
     stager.read(PagedPool(torch.full((1, 2, 3), 9.0)), [0], 0, 2, out=out).wait()
@@ -218,5 +247,29 @@ def test_autograd_notices_that_a_saved_tensor_was_overwritten(device, monkeypatc
 
 
 def test_unknown_scheme_names_the_known_ones(device):
-    with pytest.raises(UnknownSchemeError, match=r"'per_blok'.*'per_row', 'per_block'"):
+    with pytest.raises(UnknownSchemeError, match=r"'per_blok'.*'per_row', 'per_block', 'direct', 'ring', 'gather_p"):
         Stager(device, scheme="per_blok")
+
+
+NO_SLOTS = [("direct", 4, "no ring"), ("ring", 0, "slots is 0"), ("gather", -1, "slots is -1")]
+
+
+@pytest.mark.parametrize(("scheme", "slots", "says"), NO_SLOTS)
+def test_slots_that_make_no_sense(device, scheme, slots, says):
+    with pytest.raises(SchemeError, match=says):
+        Stager(device, scheme=scheme, slots=slots)
+
+
+def test_a_ring_has_the_slots_that_were_asked_for():
+    sizes = []
+
+    class Watched(ThreadDevice):
+        def allocate(self, memory, size):
+            sizes.append(size)
+            return super().allocate(memory, size)
+
+    with Watched() as device:
+        for slots in (None, 1, 7):
+            stager = Stager(device, scheme="ring", slots=slots)
+            stager.read(PagedPool(torch.zeros(3, 4, 5, dtype=torch.uint8)), [0, 2], 0, 8)
+    assert sizes == [4 * 20, 1 * 20, 7 * 20]

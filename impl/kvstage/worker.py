@@ -1,0 +1,105 @@
+"""One stream of a `ThreadDevice`: a queue, and the thread that serves it."""
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, TypeAlias
+
+Work: TypeAlias = tuple[Callable[..., None], tuple[Any, ...], threading.Event | None]
+"""A function, its arguments, and what the worker waits for before it calls it, if anything."""
+
+
+class Record:
+    """A mark in a stream's queue. It ends when all that was queued before it has ended, or was skipped after an error."""
+
+    __slots__ = ("_lock", "ended", "error", "number", "stream", "worker")
+
+    def __init__(self, worker: "Worker", number: int) -> None:
+        self.worker = worker
+        self.stream = worker.name
+        self.number = number
+        self.ended = False
+        self.error: BaseException | None = None
+        self._lock = threading.Lock()  # half the price of a threading.Event
+        self._lock.acquire()
+
+    def end(self, error: BaseException | None) -> None:
+        """Called by the worker."""
+        self.error = error
+        self.ended = True
+        self._lock.release()
+
+    def block(self) -> None:
+        """Returns when the mark has ended."""
+        if not self.ended:
+            self._lock.acquire()
+            self._lock.release()  # for others who wait
+
+    def check(self) -> None:
+        """Raises what went wrong before the mark; its stream does its work again from then on."""
+        if self.error is not None:
+            self.worker.forget(self.error)
+            raise self.error
+
+
+class _Await:
+    """A queue's entry: the worker waits for another stream's mark."""
+
+    __slots__ = ("record",)
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+
+
+class Worker:
+    """A queue of work, marks and waits, served in order. After an error, work is skipped until somebody has seen it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.queue: SimpleQueue[Work | Record | _Await | None] = SimpleQueue()
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self._serve, name=f"kvstage stream {name}", daemon=True)
+        self.thread.start()
+
+    def mark(self, number: int) -> Record:
+        """Queues a mark."""
+        record = Record(self, number)
+        self.queue.put(record)
+        return record
+
+    def wait_for(self, record: Record) -> None:
+        """What is queued from now on comes after another stream's mark."""
+        self.queue.put(_Await(record))
+
+    def forget(self, error: BaseException) -> None:
+        """Goes on after an error that the host has seen."""
+        if self.error is error:
+            self.error = None
+
+    def _serve(self) -> None:
+        while True:
+            with self:  # whatever work raises is kept for the host, and the marks behind it still end
+                return self._work()
+
+    def _work(self) -> None:
+        get = self.queue.get
+        while (entry := get()) is not None:
+            if isinstance(entry, Record):
+                entry.end(self.error)
+            elif isinstance(entry, _Await):
+                entry.record.block()
+                self.error = self.error or entry.record.error
+            elif self.error is None:
+                function, arguments, gate = entry
+                if gate is not None:
+                    gate.wait()
+                function(*arguments)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> bool:
+        if error is not None:
+            self.error = error
+        return True
