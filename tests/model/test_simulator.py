@@ -9,13 +9,15 @@ import pytest
 
 from kvstage_model.axioms import Moment
 from kvstage_model.library import per_block_read, per_block_write, per_row_read, per_row_write
-from kvstage_model.operations import Copy, HostCopy, HostRead, Operation, SyncStream
+from kvstage_model.operations import Copy, Event, HostCopy, HostRead, Launch, Operation, RecordEvent, SyncStream, WaitEvent
 from kvstage_model.parameters import SchemeFunction, declared, small_values
 from kvstage_model.races import HappensBefore, Race, races
-from kvstage_model.runs import PagedRows
+from kvstage_model.runs import PagedRows, by_block
 from kvstage_model.schedules import Hold, IssueOrder, Replay, Schedule, delays, exhaustive
-from kvstage_model.scheme import Scheme
+from kvstage_model.scheme import CALLER, Scheme
+from kvstage_model.schemes import direct_read, gather_pinned_read, gather_pinned_write
 from kvstage_model.simulator import Simulation, simulate
+from kvstage_model.streams import handed_to
 from kvstage_model.trace import unroll
 from tests.model.programs import total
 
@@ -168,3 +170,99 @@ def test_a_trace_has_both_moments_of_every_operation(write: SchemeFunction) -> N
     expected = {(index, moment) for index in range(len(trace.program)) for moment in (Moment.BEGIN, Moment.END)}
     assert len(moments) == len(set(moments))
     assert set(moments) == expected
+
+
+# -- a caller on a stream
+
+ROWS = PagedRows(total([2, 0]), 3, 2, 1, 4)
+"""Rows 1 to 3 of two blocks: one row of block 2, both of block 0."""
+KERNELS, MOVED = "compute", Event("moved")
+HANDED = (RecordEvent(MOVED, "copy"), WaitEvent(KERNELS, MOVED))
+
+
+def direct(caller: str, *epilogue: Operation) -> Scheme:
+    """A direct read that hands its result to kernels of a stream, and what it does at its end."""
+    scheme = direct_read(by_block(ROWS))
+    assert scheme.result is not None
+    return replace(scheme, epilogue=epilogue, result=replace(scheme.result, target_on=caller, source_on=caller))
+
+
+def right(*calls: Scheme) -> bool:
+    """Whether no schedule that holds something back makes a row wrong. Asserts that the caller's kernels read each row."""
+    found = by_delays(calls)
+    for _, simulation in found:
+        kernels = sum(isinstance(each.operation, Launch) and each.phase == CALLER for each in simulation.trace.program)
+        assert kernels == 2 * 3 * len(calls)
+    return not any(simulation.wrong for _, simulation in found)
+
+
+def raceless(*calls: Scheme) -> bool:
+    return not list(races(unroll(calls)))
+
+
+def test_a_caller_on_the_streams_own_needs_no_wait() -> None:
+    assert raceless(direct("copy"))
+    assert right(direct("copy"))
+
+
+def test_a_caller_on_another_stream_needs_an_event() -> None:
+    assert raceless(direct(KERNELS, *HANDED))
+    assert right(direct(KERNELS, *HANDED))
+    for missing in HANDED:
+        broken = direct(KERNELS, *(operation for operation in HANDED if operation is not missing))
+        assert not raceless(broken)
+        assert not right(broken)
+
+
+def test_a_kernel_of_the_caller_sees_what_is_there_when_it_runs() -> None:
+    never = "what was never written"
+    assert words(simulate([direct(KERNELS)], Hold(0, 0)))[0] == f"call 0: row 0, at out[0].rows[0:1], holds {never}"
+    torn = f"torn bytes: half of them row 0, half of them {never}"
+    assert words(simulate([direct(KERNELS)], Hold(0, 1)))[0] == f"call 0: row 0, at out[0].rows[0:1], holds {torn}"
+
+
+def test_a_call_is_promised_the_pool_as_the_callers_kernels_leave_it() -> None:
+    """They overwrite what was read. The next call must read what they wrote, however late they run."""
+    first, second = (handed_to(direct(KERNELS), "copy", KERNELS) for _ in range(2))
+    assert raceless(first, second)
+    assert right(first, second)
+    too_early = replace(second, prologue=())
+    assert not raceless(first, too_early)
+    wrong = [line for _, simulation in by_delays([first, too_early]) for line in words(simulation)]
+    assert "call 1: row 0, at out[0].rows[0:1], holds what pool[2].rows[1:2] held at the start" in wrong
+
+
+def test_what_the_kernels_of_the_caller_overwrite_is_theirs() -> None:
+    """That the source changes after the call is right; that a kernel of the scheme changes another row is not."""
+    scheme = direct(KERNELS, *HANDED)
+    assert words(simulate([scheme], IssueOrder())) == []
+    stray = Launch("copy", writes=(scheme.buffers[0].at(1, 0, 1),))
+    row = "pool[1].rows[0:1]"
+    (found,) = words(simulate([replace(scheme, epilogue=(stray, *HANDED))], IssueOrder()))
+    assert found == f"call 0: a row that the call must not touch, at {row}, holds what {row} held after operation 2"
+
+
+def test_a_kernel_of_the_scheme_leaves_bytes_of_its_own() -> None:
+    scheme = direct("copy")
+    _, out = scheme.buffers
+    found = words(simulate([replace(scheme, epilogue=(Launch("copy", writes=(out.at(0, 1, 2),)),))], IssueOrder()))
+    assert found == [f"call 0: row {n}, at {row}, holds what {row} held after operation 2" for n, row in LAST_TWO]
+
+
+LAST_TWO = ((1, "out[0].rows[1:2]"), (2, "out[0].rows[2:3]"))
+PLACES = {
+    gather_pinned_read: ("out[0].rows[0:1]", "out[0].rows[1:2]", "out[0].rows[2:3]"),
+    gather_pinned_write: ("pool[2].rows[1:2]", "pool[0].rows[0:1]", "pool[0].rows[1:2]"),
+}
+
+
+@pytest.mark.parametrize("function", PLACES)
+def test_a_gather_and_a_scatter_move_each_row_to_its_own_place(function: SchemeFunction) -> None:
+    """Without a wait each row is named at its own address: none yet with the first half held back, half with the second."""
+    unwaited = [replace(function(rows=ROWS), epilogue=())]
+    assert words(simulate(unwaited, IssueOrder())) == []
+    for half, found in ((0, "holds what"), (1, "holds torn bytes: half of them row")):
+        lines = words(simulate(unwaited, Hold(0, half)))
+        expected = [f"call 0: row {n}, at {place}, {found}" for n, place in enumerate(PLACES[function])]
+        assert len(lines) == 3
+        assert all(line.startswith(start) for line, start in zip(lines, expected, strict=True)), lines
