@@ -19,6 +19,7 @@ from .bounds_theorem import T7
 from .hazards import T1
 from .inductive import I1
 from .lemmas import L1
+from .merge_induction import P2, Fold
 from .obligation import Obligation, Verdict
 from .partitions import P1, Cut
 from .progress import T6
@@ -74,6 +75,7 @@ def catalogue() -> Iterator[Obligation]:
     yield L1.of(divisors.lemmas, "lemmas")
     for name, cut in PARTITIONS:
         yield P1.of(cut, name)
+    yield P2.of(Fold(), "merged")
     for entry in ENTRIES:
         for direction, function in entry.directions:
             yield from of_scheme(function, entry.name, direction)
