@@ -1,7 +1,8 @@
 """The solver's budget for each obligation: what it needed when it was last measured, in z3's own count of steps.
 
-Unlike time, the count hardly varies from run to run or between machines, for one version of z3. An obligation that suddenly needs more than twice its
-budget still gets its verdict, but it is on its way to UNKNOWN: the tests are red before it arrives there.
+Unlike time, the count hardly varies from run to run or between machines, for one version of z3. An obligation that
+suddenly needs more than twice its budget still gets its verdict, but it is on its way to UNKNOWN: the tests are red
+before it arrives there.
 
     python -m kvstage_proofs.budgets --write     measures all obligations, and writes the file
     python -m kvstage_proofs.budgets             measures them, and compares
@@ -22,7 +23,10 @@ from .runner import judged
 
 FILE = Path(__file__).with_name("budgets.json")
 FACTOR = 2
-"""How much more than its budget an obligation may need."""
+"""How many times its budget an obligation may need."""
+FREE = 100_000
+"""Steps that any obligation may need, some hundredths of a second: the nonlinear lemmas alone were seen to need 8,000 to
+76,000, with what else their process proved before."""
 HOW = "if that is meant to be: python -m kvstage_proofs.budgets --write, and commit budgets.json"
 
 
@@ -60,7 +64,7 @@ def faults(needed: Budgets, budgets: Budgets) -> Iterator[str]:
     for name, steps in needed.steps.items():
         if name not in budgets.steps:
             yield f"{name} has no budget; it needs {steps} steps; {HOW}"
-        elif steps > FACTOR * budgets.steps[name]:
+        elif steps > max(FACTOR * budgets.steps[name], FREE):
             yield f"{name} needs {steps} steps, more than {FACTOR} times its budget of {budgets.steps[name]}; {HOW}"
 
 

@@ -96,12 +96,15 @@ def ask(query: Query) -> Asked:
     return Asked(query.name, answer, can_hold, query.must_hold, time.perf_counter() - begun, steps)
 
 
-def check(assertions: list[Term]) -> tuple[Answer, int]:
+def check(assertions: list[Term], seed: int = 0) -> tuple[Answer, int]:
     """z3's answer to whether all of them can hold, and the steps it took. Anything but sat or unsat is UNKNOWN."""
     context = assertions[-1].ctx
     solver = z3.Solver(ctx=context)
     before = _steps(solver)
     solver.set("rlimit", RLIMIT)
+    if seed:
+        solver.set("smt.random_seed", seed)
+        solver.set("sat.random_seed", seed)
     solver.add(*assertions)
     try:
         found = solver.check()

@@ -47,17 +47,19 @@ def test_each_obligation_keeps_its_budget(obligation: Obligation) -> None:
     _keeps_its_budget(obligation)
 
 
-KEPT = Budgets("1.2.3", {"a": 100, "b": 7})
+KEPT = Budgets("1.2.3", {"a": 100_000, "b": 70_000, "small": 7})
 
 
 @pytest.mark.parametrize(
     ("needed", "number"),
     [
-        ({"a": 100, "b": 7}, 0),
-        ({"a": 200, "b": 14}, 0),
-        ({"a": 1, "b": 15}, 1),
-        ({"a": 201, "b": 15}, 2),
-        ({"a": 100, "c": 1}, 1),
+        ({"a": 100_000, "b": 70_000}, 0),
+        ({"a": 200_000, "b": 140_000}, 0),
+        ({"a": 1, "b": 140_001}, 1),
+        ({"a": 200_001, "b": 140_001}, 2),
+        ({"a": 100_000, "c": 1}, 1),
+        ({"small": 100_000}, 0),
+        ({"small": 100_001}, 1),
         ({}, 0),
     ],
 )
@@ -73,7 +75,7 @@ def report(steps: int, version: str = "1.2.3") -> dict[str, object]:
     return {"obligations": [{"name": "a", "solvers": {"z3": solver}}, {"name": "refuted", "solvers": {}}]}
 
 
-@pytest.mark.parametrize(("steps", "version", "code"), [(200, "1.2.3", 0), (201, "1.2.3", 1), (201, "4.5.6", 0)])
+@pytest.mark.parametrize(("steps", "version", "code"), [(200_000, "1.2.3", 0), (200_001, "1.2.3", 1), (200_001, "4.5.6", 0)])
 def test_the_command_compares_a_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], steps: int, version: str, code: int
 ) -> None:
@@ -83,7 +85,7 @@ def test_the_command_compares_a_report(
     assert main(["--report", str(tmp_path / "report.json")]) == code
     shown = capsys.readouterr().out
     assert ("nothing is compared" in shown) == (version != KEPT.z3)
-    assert ("a needs 201 steps, more than 2 times its budget of 100" in shown) == bool(code)
+    assert ("a needs 200001 steps, more than 2 times its budget of 100000" in shown) == bool(code)
 
 
 def test_the_command_writes_what_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

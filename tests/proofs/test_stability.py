@@ -1,0 +1,100 @@
+"""Copies of a query, shuffled, renamed and reseeded, are answered alike."""
+
+import random
+import re
+
+import pytest
+import z3
+
+from kvstage_model import divisors
+from kvstage_model.library import per_row_read, per_row_write
+from kvstage_model.runs import by_row
+from kvstage_proofs.bounds_theorem import T7
+from kvstage_proofs.catalogue import catalogue
+from kvstage_proofs.hazards import T1
+from kvstage_proofs.lemmas import L1
+from kvstage_proofs.obligation import Obligation, Verdict
+from kvstage_proofs.partitions import P1
+from kvstage_proofs.query import Answer, Query, ask, check
+from kvstage_proofs.result import T3
+from kvstage_proofs.stability import answers, copies, renamed
+
+UNSAT, SAT, UNKNOWN = Answer
+FEW, MANY = 5, 30
+
+
+def query(facts: list[str], doubt: str) -> Query:
+    """A query over x, y and z, each part in Python's syntax."""
+    context = z3.Context()
+    names = {name: z3.Int(name, context) for name in "xyz"}
+    *given, doubted = (eval(text, {}, names) for text in (*facts, doubt))
+    true = z3.BoolVal(True, context)
+    return Query("a query", given, true, doubted, true)
+
+
+@pytest.mark.parametrize(("doubt", "answer"), [("z <= x", UNSAT), ("z <= x + 2", SAT)])
+def test_every_copy_asks_the_same(doubt: str, answer: Answer) -> None:
+    assert answers(query(["x < y", "y < z"], doubt), MANY) == [answer] * MANY
+
+
+def test_copies_differ_in_order_and_in_names() -> None:
+    texts = list(copies(query(["x < y", "y < z", "x > 0"], "z <= x"), MANY))
+    assert len(set(texts)) > MANY // 2
+    assert texts == list(copies(query(["x < y", "y < z", "x > 0"], "z <= x"), MANY))
+    for text in texts:
+        assert re.findall(r"\b[xyz]\b", text) == []
+        assert set(re.findall(r"\(declare-fun (\S+)", text)) == {"s0", "s1", "s2"}
+
+
+def test_renaming_tells_symbols_apart_and_leaves_all_else() -> None:
+    text = "(declare-fun |a b| (Int) Int)(declare-fun a () Int)(declare-fun a!1 () Int)(assert (let ((b a)) (> (|a b| b) a!1 1)))"
+    new = renamed(text, random.Random(3))
+    names = re.findall(r"\(declare-fun (\S+)", new)
+    assert sorted(names) == ["s0", "s1", "s2"]
+    function, a, a_1 = names
+    expected = f"(declare-fun {function} (Int) Int)(declare-fun {a} () Int)(declare-fun {a_1} () Int)"
+    assert new == f"{expected}(assert (let ((b {a})) (> ({function} b) {a_1} 1)))"
+
+
+def test_a_copy_that_is_not_answered_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    (hard,) = [each for each in L1.queries(divisors.lemmas) if "gap lemma" in each.name]
+    needed = min(check([*hard.facts, hard.premise, hard.doubt], seed)[1] for seed in range(1, 9))
+    assert answers(hard, FEW) == [UNSAT] * FEW
+    monkeypatch.setattr("kvstage_proofs.query.RLIMIT", needed // 2)
+    assert UNKNOWN in answers(hard, FEW)
+
+
+def _hold(obligation: Obligation, number: int) -> None:
+    asked = 0
+    for each in obligation.queries():
+        first, question = ask(each), each
+        while first.open and question.wider is not None:
+            question = question.wider()
+            first = ask(question)
+        if first.can_hold is SAT:
+            assert answers(question, number) == [first.answer] * number, question.name
+            asked += 1
+    assert asked > 0
+
+
+SAMPLE = [
+    L1.of(divisors.lemmas, "lemmas"),
+    P1.of(by_row, "by_row"),
+    T7.of(per_row_read, "per_row", "read"),
+    T1.of(per_row_write, "per_row", "write"),
+    T3.of(per_row_read, "per_row", "read"),
+]
+
+
+@pytest.mark.parametrize("obligation", SAMPLE, ids=lambda obligation: obligation.statement.name)
+def test_a_sample_is_stable(obligation: Obligation) -> None:
+    _hold(obligation, FEW)
+
+
+TO_PROVE = [obligation for obligation in catalogue() if obligation.statement.expected is Verdict.PROVED]
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("obligation", TO_PROVE, ids=lambda obligation: obligation.statement.name)
+def test_each_obligation_is_stable(obligation: Obligation) -> None:
+    _hold(obligation, MANY)
