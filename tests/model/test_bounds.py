@@ -1,15 +1,33 @@
 """Bounds, against the sets of cells that an operation touches."""
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvstage_model.bounds import bounds
-from kvstage_model.operations import Buffer, Copy, HostCopy, HostRead, HostWrite, Memory, Operation, Rows, SyncStream
-from tests.model.programs import cells
+from kvstage_model import bounds as module
+from kvstage_model.bounds import bounds, broken_bound
+from kvstage_model.contract import Clause
+from kvstage_model.operations import (
+    Buffer,
+    Copy,
+    Gather,
+    HostCopy,
+    HostRead,
+    HostWrite,
+    Launch,
+    Memory,
+    Operation,
+    Paged,
+    Rows,
+    Scatter,
+    SyncStream,
+)
+from kvstage_model.runs import PagedRows
+from tests.model.programs import cells, total
 
 SMALL = Buffer("small", Memory.PINNED, 2, 3)
 LARGE = Buffer("large", Memory.PINNED, 3, 4)
@@ -78,3 +96,88 @@ def test_a_copy_onto_itself_and_one_of_two_lengths_are_named() -> None:
     assert broken(Copy("a", LARGE.at(0, 0, 2), SMALL.at(0, 0, 1))) == ["source and target have as many rows"]
     assert broken(Copy("a", LARGE.at(0, 0, 2), LARGE.at(1, 1, 2))) == []
     assert broken(SyncStream("a")) == []
+
+
+# -- kernels, row by row
+
+
+def paged(*table: int, first: int = 0, count: int | None = None, size: int = 2) -> Paged:
+    """Rows of a transfer through this table, in a pool of 3 blocks of 2 rows; all of them unless told otherwise."""
+    rows = PagedRows(total(table), 3, size, 0, len(table) * size)
+    return Paged(POOL, rows, first, len(table) * size if count is None else count)
+
+
+POOL, FLAT = Buffer("pool", Memory.DEVICE, 3, 2), Buffer("flat", Memory.PINNED, 1, 6)
+
+
+def reached(access: Paged) -> list[tuple[str, int, int]]:
+    """The cell of each of its rows, with repetitions."""
+    return [cell for k in range(access.count) for cell in cells(Paged(access.buffer, access.rows, access.first + k, 1))]
+
+
+def every_cell(*buffers: Buffer) -> set[tuple[str, int, int]]:
+    return {(buffer.name, slot, row) for buffer in buffers for slot in range(buffer.slots) for row in range(buffer.rows)}
+
+
+def test_a_kernel_is_whole_where_each_row_is_inside_and_none_is_written_twice() -> None:
+    """Against the cells, for all tables of two blocks of a pool of three and one block that is not there."""
+    seen: Counter[tuple[str, bool]] = Counter()
+    for table, first, count in product(product(range(-1, 4), repeat=2), range(3), range(1, 4)):
+        access = paged(*table, first=first, count=count)
+        if first + count > 4:
+            continue
+        found, flat = reached(access), FLAT.at(0, 0, count)
+        inside, once = set(found) <= every_cell(POOL), len(set(found)) == len(found)
+        for operation, whole in (
+            (Gather("a", access, flat), inside),
+            (Launch("a", (access,)), inside),
+            (Scatter("a", flat, access), inside and once),
+            (Launch("a", (), (access,)), inside and once),
+        ):
+            assert (broken_bound(operation) is None) == whole, (table, first, count)
+            seen[type(operation).__name__, whole] += 1
+    assert len(seen) == 6
+    assert min(seen.values()) > 20
+
+
+def test_a_kernel_is_outside_where_its_target_is() -> None:
+    assert broken_bound(Gather("a", paged(0, 1), FLAT.at(0, 2, 4))) is None
+    assert broken_bound(Gather("a", paged(0, 1), FLAT.at(0, 3, 4))) == "the rows of flat lie inside its slot"
+    assert broken_bound(Scatter("a", FLAT.at(1, 0, 4), paged(0, 1))) == "the slot of flat exists"
+
+
+@pytest.mark.parametrize("count", [3, 5])
+def test_a_kernel_of_two_lengths_is_named(count: int) -> None:
+    assert broken_bound(Gather("a", paged(0, 1), FLAT.at(0, 0, count))) == "source and target have as many rows"
+    assert broken_bound(Scatter("a", FLAT.at(0, 0, count), paged(0, 1))) == "source and target have as many rows"
+
+
+def test_a_kernel_of_a_negative_count_is_named() -> None:
+    assert broken_bound(Gather("a", paged(0, 1, count=-1), FLAT.at(0, 0, -1))) == "the count of rows of pool is not negative"
+
+
+def test_a_kernel_may_read_a_row_twice_but_not_write_it_twice() -> None:
+    assert broken_bound(Gather("a", paged(1, 1), FLAT.at(0, 0, 4))) is None
+    assert broken_bound(Scatter("a", FLAT.at(0, 0, 4), paged(1, 1))) == "no row of pool is written twice"
+    assert broken_bound(Scatter("a", FLAT.at(0, 0, 2), paged(1, 1, first=1, count=2))) is None, "row 1 of block 1, then its row 0"
+
+
+def test_without_the_demand_a_row_may_be_written_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fewer(operation: Operation, row: int, other: int) -> Iterator[Clause]:
+        return (clause for clause in bounds(operation, row, other) if "twice" not in clause.name)
+
+    monkeypatch.setattr(module, "bounds", fewer)
+    assert broken_bound(Scatter("a", FLAT.at(0, 0, 4), paged(1, 1))) is None
+
+
+def test_a_gather_within_one_buffer_reads_no_row_that_it_writes() -> None:
+    """A kernel packs rows of the pool into the pool: only where no row is both read and written."""
+    seen: Counter[bool] = Counter()
+    for table, slot, start in product(product(range(3), repeat=2), range(3), range(2)):
+        source, target = paged(*table, count=1), POOL.at(slot, start, 1)
+        apart = not set(reached(source)) & cells(target)
+        assert (broken_bound(Gather("a", source, target)) is None) == apart
+        assert (broken_bound(Scatter("a", target, source)) is None) == apart
+        assert broken_bound(Launch("a", (source,), (target,))) is None, "any other kernel may work in place"
+        seen[apart] += 1
+    assert min(seen.values()) > 5

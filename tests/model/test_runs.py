@@ -7,9 +7,10 @@ from itertools import product
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from kvstage_model.contract import Clause, contract, of_two_runs
-from kvstage_model.runs import PagedRows, Run, Runs, by_block, by_row
+from kvstage_model.contract import Clause, contract, distinct, of_two_runs
+from kvstage_model.runs import PagedRows, Piece, Pieces, Run, Runs, by_block, by_chunk, by_row
 from tests.model.programs import total, transfers
 
 Partition = Callable[[PagedRows], Runs]
@@ -19,15 +20,15 @@ SAMPLE = PagedRows(total([4, 0, 3, 1]), 5, 4, 3, 14)
 """Rows 3 to 13 in blocks of 4: one row of block 4, all of 0 and 3, two rows of block 1."""
 
 
-def clauses(runs: Runs) -> list[Clause]:
-    """The contract for all runs and rows, and for numbers a little outside."""
-    numbers, positions = range(-1, runs.number + 2), range(-1, runs.length + 2)
-    pairs = [clause for i in numbers for j in numbers for clause in contract(runs, i, j, 0)]
-    return pairs + [clause for i in numbers for position in positions for clause in contract(runs, i, i, position)]
+def clauses(parts: Pieces[Piece]) -> list[Clause]:
+    """The contract for all parts and rows, and for numbers a little outside."""
+    numbers, positions = range(-1, parts.number + 2), range(-1, parts.length + 2)
+    pairs = [clause for i in numbers for j in numbers for clause in contract(parts, i, j, 0)]
+    return pairs + [clause for i in numbers for position in positions for clause in contract(parts, i, i, position)]
 
 
-def violated(runs: Runs) -> set[str]:
-    return {clause.name for clause in clauses(runs) if clause.premise and not clause.conclusion}
+def violated(parts: Pieces[Piece]) -> set[str]:
+    return {clause.name for clause in clauses(parts) if clause.premise and not clause.conclusion}
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
@@ -157,3 +158,77 @@ def sharing(runs: Runs) -> list[tuple[int, int]]:
     clauses = [(i, j, clause) for i in numbers for j in numbers for clause in of_two_runs(runs, i, j)]
     assert any(clause.premise for _, _, clause in clauses)
     return [(i, j) for i, j, clause in clauses if clause.premise and not clause.conclusion]
+
+
+# -- pieces: wherever their blocks lie
+
+CHUNKS = range(1, 15)
+
+
+def chunk_by_chunk(rows: PagedRows, chunk: int) -> list[tuple[int, int]]:
+    """A plain loop: first row and number of rows of each piece."""
+    pieces, left, position = [], rows.stop - rows.start, 0
+    while left > 0:
+        pieces.append((position, min(left, chunk)))
+        position, left = position + chunk, left - chunk
+    return pieces
+
+
+def test_chunks_are_those_of_a_plain_loop_and_fulfil_the_contract() -> None:
+    held: Counter[str] = Counter()
+
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+    @given(transfers(), st.sampled_from(CHUNKS))
+    def agree(drawn: tuple[PagedRows, tuple[int, ...]], chunk: int) -> None:
+        in_pool = tuple(min(block, drawn[0].num_blocks - 1) for block in drawn[1])
+        rows = replace(drawn[0], table=total(in_pool))
+        pieces = by_chunk(rows, chunk)
+        parts = [pieces.part(i) for i in range(pieces.number)]
+        assert [(piece.position, piece.count) for piece in parts] == chunk_by_chunk(rows, chunk)
+        holders = [i for i, piece in enumerate(parts) for _ in range(piece.count)]
+        assert [pieces.holder(position) for position in range(pieces.length)] == holders
+        found = clauses(pieces)
+        assert [clause.name for clause in found if clause.premise and not clause.conclusion] == []
+        held.update(clause.name for clause in found if clause.premise)
+
+    agree()
+    assert set(held) == {clause.name for clause in contract(by_chunk(SAMPLE, 4), 0, 0, 0)}
+    assert min(held.values()) > EXAMPLES
+
+
+def test_a_piece_knows_no_block() -> None:
+    """One piece may reach across blocks: what a run promises of its block is not asked of it."""
+    pieces = by_chunk(SAMPLE, 4)
+    assert [(pieces.part(i).position, pieces.part(i).count) for i in range(pieces.number)] == [(0, 4), (4, 4), (8, 3)]
+    assert [pieces.address(position) for position in range(4)] == [(4, 3), (0, 0), (0, 1), (0, 2)]
+    promised = {clause.name for clause in contract(by_row(SAMPLE), 0, 0, 0)} - {clause.name for clause in contract(pieces, 0, 0, 0)}
+    assert promised == {"a run lies inside one block", "a run's block lies in the pool", "each row of a run lies at its address"}
+
+
+BROKEN_PIECES = {
+    "an unclipped last piece": (by_chunk(replace(SAMPLE, stop=15), 4), 11, "a part lies inside the transfer"),
+    "one piece too few": (by_chunk(replace(SAMPLE, stop=11), 4), 11, "each row has a holder"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_PIECES)
+def test_pieces_of_another_transfer_violate_the_contract(name: str) -> None:
+    pieces, length, clause = BROKEN_PIECES[name]
+    assert violated(pieces) == set()
+    assert clause in violated(replace(pieces, length=length))
+
+
+@pytest.mark.parametrize("parts", [by_row(SAMPLE), by_block(SAMPLE), by_chunk(SAMPLE, 4)])
+def test_only_a_table_without_repetition_gives_each_row_an_address_of_its_own(parts: Pieces[Piece]) -> None:
+    """The twin puts row 8 of the transfer where its row 0 lies."""
+    twice = replace(parts, address=lambda position: (4, 3) if position == 8 else parts.address(position))
+    assert sharing_rows(parts) == []
+    assert sharing_rows(twice) == [(0, 8), (8, 0)]
+
+
+def sharing_rows(parts: Pieces[Piece]) -> list[tuple[int, int]]:
+    """The pairs of different rows of the transfer that have one address, and so break the promise."""
+    rows = range(-1, parts.length + 1)
+    found = [(p, q, c) for p in rows for q in rows for c in distinct(parts, 0, 0, p, q) if c.name.startswith("different rows")]
+    assert len(found) == len(rows) ** 2
+    return [(p, q) for p, q, clause in found if clause.premise and not clause.conclusion]
