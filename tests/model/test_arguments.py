@@ -8,9 +8,9 @@ import z3
 from hypothesis import given, settings
 
 from kvstage_model.arguments import AnyPartition, any_rows, symbolic_arguments
-from kvstage_model.contract import contract
+from kvstage_model.contract import contract, distinct
 from kvstage_model.parameters import Parameter
-from kvstage_model.runs import PagedRows, Run, Runs, by_block, by_row
+from kvstage_model.runs import PagedRows, Piece, Pieces, Run, Runs, by_block, by_chunk, by_row
 from kvstage_model.world import World
 from tests.model.programs import transfers
 
@@ -41,21 +41,27 @@ def test_every_transfer_meets_what_is_assumed_of_any_rows(transfer: tuple[PagedR
     assert holds(world, pinned)
 
 
+ANY = {Runs: Run, Pieces: Piece}
+FIELDS = {Runs: ("slot", "start", "count", "position"), Pieces: ("count", "position")}
+
+
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(transfers())
-def test_every_partition_meets_what_is_assumed_of_any_runs(transfer: tuple[PagedRows, tuple[int, ...]]) -> None:
-    for runs in (by_row(transfer[0]), by_block(transfer[0])):
-        world = World()
-        any_ = AnyPartition(world, "runs", world.integer("call"), Runs, Run, distinct=False).parts
+def test_every_partition_meets_what_is_assumed_of_any(transfer: tuple[PagedRows, tuple[int, ...]]) -> None:
+    rows, table = transfer
+    blocks = {row // rows.block_size for row in range(rows.start, rows.stop)}
+    once = len({table[block] for block in blocks}) == len(blocks)
+    for parts in (by_row(rows), by_block(rows), by_chunk(rows, 1), by_chunk(rows, 5)):
+        world, kind = World(), type(parts)
+        any_ = AnyPartition(world, "parts", world.integer("call"), kind, ANY[kind], distinct=once).parts
         shared = ("number", "length", "longest", "num_blocks", "block_size")
-        pinned = pins(world, tuple(getattr(any_, name) for name in shared), tuple(getattr(runs, name) for name in shared))
-        for i in range(min(runs.number, 3)):
-            run, concrete = any_.part(world.index(world.term(i))), runs.part(i)
-            fields = ("slot", "start", "count", "position")
-            pinned += pins(world, tuple(getattr(run, f) for f in fields), tuple(getattr(concrete, f) for f in fields))
-        for position in range(min(runs.length, 3)):
+        pinned = pins(world, tuple(getattr(any_, name) for name in shared), tuple(getattr(parts, name) for name in shared))
+        for i in range(min(parts.number, 3)):
+            part, concrete = any_.part(world.index(world.term(i))), parts.part(i)
+            pinned += pins(world, tuple(getattr(part, f) for f in FIELDS[kind]), tuple(getattr(concrete, f) for f in FIELDS[kind]))
+        for position in range(min(parts.length, 3)):
             p = world.index(world.term(position))
-            pinned += pins(world, any_.address(p), runs.address(position)) + pins(world, any_.holder(p), runs.holder(position))
+            pinned += pins(world, any_.address(p), parts.address(position)) + pins(world, any_.holder(p), parts.holder(position))
         assert holds(world, pinned)
 
 
@@ -101,20 +107,47 @@ def test_the_pool_is_one_in_all_calls_and_the_transfer_differs() -> None:
     assert not world.impossible(world.term(mine.start) != world.term(other.start))
 
 
-@pytest.mark.parametrize("distinct", [False, True])
-def test_the_contract_holds_of_any_runs_wherever_it_is_asked(distinct: bool) -> None:
+@pytest.mark.parametrize(("kind", "clauses"), [(Runs, 11), (Pieces, 8)])
+@pytest.mark.parametrize("once", [False, True])
+def test_the_contract_holds_of_any_partition_wherever_it_is_asked(kind: type, once: bool, clauses: int) -> None:
     world = World()
-    runs: Runs = AnyPartition(world, "runs", world.integer("call"), Runs, Run, distinct).parts
+    parts: Pieces[Piece] = AnyPartition(world, "parts", world.integer("call"), kind, ANY[kind], once).parts
     i, j, p = (world.integer(name) for name in "ijp")
-    runs.part(i), runs.part(j), runs.address(p)
+    parts.part(i), parts.part(j), parts.address(p)
     checked = 0
     for (a, b), position in product(((i, j), (j, i)), (p,)):
-        for clause in contract(runs, a, b, position):
+        for clause in contract(parts, a, b, position):
             premise, conclusion = world.formula(clause.premise), world.formula(clause.conclusion)
             assert world.impossible(premise, z3.Not(conclusion)), clause.name
             assert not world.impossible(premise), f"{clause.name}: its premise can't hold"
             checked += 1
-    assert checked == 22
+    assert checked == 2 * clauses
+
+
+@pytest.mark.parametrize(("kind", "clauses"), [(Runs, 2), (Pieces, 1)])
+@pytest.mark.parametrize("once", [False, True])
+def test_addresses_differ_where_no_block_occurs_twice_and_only_there(kind: type, once: bool, clauses: int) -> None:
+    world = World()
+    parts: Pieces[Piece] = AnyPartition(world, "parts", world.integer("call"), kind, ANY[kind], once).parts
+    i, j, p, q = (world.integer(name) for name in "ijpq")
+    found = list(distinct(parts, i, j, p, q))
+    for clause in found:
+        premise, conclusion = world.formula(clause.premise), world.formula(clause.conclusion)
+        assert world.impossible(premise, z3.Not(conclusion)) == once, clause.name
+        assert not world.impossible(premise), clause.name
+    assert len(found) == clauses
+
+
+def test_a_partition_differs_from_call_to_call_and_its_pool_does_not() -> None:
+    world = World()
+    first, second = (symbolic_arguments(world, (Parameter("pieces", Pieces),), world.integer(name)) for name in ("c", "d"))
+    mine, other = first["pieces"], second["pieces"]
+    assert world.term(mine.block_size).eq(world.term(other.block_size))
+    assert world.term(mine.longest).eq(world.term(other.longest)), "staging slots are of one size in all calls"
+    different = (mine.number != other.number, mine.part(0).count != other.part(0).count, mine.length != other.length)
+    assert all(not world.impossible(world.formula(condition)) for condition in different)
+    same_call = symbolic_arguments(world, (Parameter("pieces", Pieces),), world.integer("c"))["pieces"]
+    assert world.impossible(world.formula(mine.part(1).count != same_call.part(1).count))
 
 
 def test_a_number_is_at_least_what_is_declared() -> None:
