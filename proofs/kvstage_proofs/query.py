@@ -103,8 +103,7 @@ def check(assertions: list[Term], seed: int = 0) -> tuple[Answer, int]:
     before = _steps(solver)
     solver.set("rlimit", RLIMIT)
     if seed:
-        solver.set("smt.random_seed", seed)
-        solver.set("sat.random_seed", seed)
+        solver.set("random_seed", seed)
     solver.add(*assertions)
     try:
         found = solver.check()
