@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import z3
 
-from kvstage_model.model import Instance
+from kvstage_model.model import Instance, Site
 from kvstage_model.operations import Access, Paged, Rows, moves, writes
 from kvstage_model.symbolic import Term
 from kvstage_model.window import Window
@@ -27,12 +27,16 @@ class Chain:
         self.window, self.world, self.near = window, window.world, near
         self.source, self.position = source, position
 
-    def comes(self, cell: Rows, reader: Instance, arrived: Arrived) -> Term:
-        """That the witness had ended when the reader began, and brought a row that satisfies `arrived` at its source."""
+    def comes(self, cell: Rows, reader: Instance, arrived: Arrived, passed: tuple[Site, ...] = ()) -> Term:
+        """That the witness had ended when the reader began, and brought a row that satisfies `arrived` at its source.
+
+        A chain passes no line of the scheme twice (`passed` has those behind it): where rows go round between two
+        buffers it would never end.
+        """
         found = [self._no]
         for witness, (part, row), is_witness in self.witnesses(cell, reader):
-            if moves(witness.operation):
-                origin = self.origin(part, row, witness, arrived)
+            if moves(witness.operation) and not any(_one(witness.site, site) for site in passed):
+                origin = self.origin(part, row, witness, arrived, passed)
                 found.append(z3.And(is_witness, witness.end <= reader.begin, origin))
         return z3.Or(found)
 
@@ -64,11 +68,13 @@ class Chain:
                 else:
                     yield writer, (part, cell.start - target.start), z3.And(issued, self.window.overlap(target, cell))
 
-    def origin(self, part: int, row: int, writer: Instance, arrived: Arrived) -> Term:
+    def origin(self, part: int, row: int, writer: Instance, arrived: Arrived, passed: tuple[Site, ...] = ()) -> Term:
         """That row `row` of the `part`-th target of what a writer moves satisfies `arrived` at its source."""
         source, _ = moves(writer.operation)[part]
         taken = self.row_of(source, row)
-        return arrived(taken) if taken.buffer.name == self.source else self.comes(taken, writer, arrived)
+        if taken.buffer.name == self.source:
+            return arrived(taken)
+        return self.comes(taken, writer, arrived, (*passed, writer.site))
 
     def row_of(self, access: Access, row: int) -> Rows:
         """One row of an access."""
@@ -93,3 +99,7 @@ class Chain:
     @property
     def _no(self) -> Term:
         return z3.BoolVal(False, self.world.context)
+
+
+def _one(site: Site, other: Site) -> bool:
+    return (site.phase, site.position) == (other.phase, other.position)

@@ -1,0 +1,184 @@
+"""The hunt for a wrong PROVED of T1: what the solver alone rules out of random loops, against their small instances.
+
+Each pair of operations that races in an instance must be open, however far the window is widened: so a loop that races
+is a test too. A loop that does not race may be open all the same: the prover is sound, not complete. The kinds known:
+
+- An event is recorded on two streams: all but the last record before a wait count for nothing, and which one is the
+  last is not asked, so no record of such an event orders anything.
+- A wait without an aim, or with a wrong one: the record that it waits for lies in a step that is not in the window.
+- An order that takes a third step, such as the previous item in the same slot, which no aim names.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+import z3
+
+from kvstage_model.races import HappensBefore, Race, races
+from kvstage_model.ranges import Flags
+from kvstage_model.runs import PagedRows, by_row
+from kvstage_model.trace import Issued, unroll
+from kvstage_proofs import hazards
+from kvstage_proofs.obligation import Verdict
+from kvstage_proofs.query import Query, ask
+from tests.proofs.hunt import Body, function, reduced
+from tests.proofs.hunt_bodies import body
+
+PROVED, REFUTED, VACUOUS, UNKNOWN = Verdict.PROVED, Verdict.REFUTED, Verdict.VACUOUS, Verdict.UNKNOWN
+TWO_CALLS = ((2, 2), (1, 3), (4, 2), (3, 4))
+"""Items of a call and of a later one. The first call alone is a part of them: what comes later orders nothing before."""
+DEPTHS = (1, 2, 3)
+FREE = ((1, 1), (0, 0), (0, 1), (1, 0))
+"""Answers of the queries in even and in odd steps."""
+BUDGET = 3_000_000
+"""Steps of the solver for what must not be ruled out: twice what it takes where it does rule something out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Raced:
+    """A race in an instance of a body."""
+
+    instance: str
+    program: tuple[Issued, ...]
+    race: Race
+
+    def __str__(self) -> str:
+        trace = HappensBefore(self.program).schedule(self.race).until(self.race.first, self.race.second)
+        return "\n".join([self.instance, *trace.lines(self.race.first, self.race.second)])
+
+
+def instances(tried: Body) -> Iterator[tuple[str, tuple[Issued, ...]]]:
+    """Programs of two calls of every small length and depth.
+
+    Runs of one row, and all of them in one block where that may be: whatever races elsewhere, races there.
+    """
+
+    def table(k: int) -> int:
+        return k if tried.distinct else 0
+
+    for lengths in TWO_CALLS:
+        runs = [by_row(PagedRows(table, length, 1, 0, length)) for length in lengths]
+        for slots in DEPTHS:
+            for others in DEPTHS if "D" in str(tried) else (1,):
+                for pattern in FREE if "free(i)" in str(tried) else FREE[:1]:
+                    free = Flags(lambda step, pattern=pattern: pattern[step % 2])
+                    calls = [function(tried)(runs=one, slots=slots, others=others, free=free) for one in runs]
+                    words = f"n = {lengths[0]}, then {lengths[1]}; R = {slots}; D = {others}; free = {pattern}"
+                    yield words, unroll(calls)
+
+
+def races_of(tried: Body) -> dict[str, Raced]:
+    """One race for each kind that is found, by the name of the query about it."""
+    found: dict[str, Raced] = {}
+    for instance, program in instances(tried):
+        for race in races(program):
+            first, second = program[race.first], program[race.second]
+            later = " of a later call" if first.call < second.call else ""
+            found.setdefault(f"{_word(first)}[i] and {_word(second)}[j]{later}", Raced(instance, program, race))
+    return found
+
+
+def _word(issued: Issued) -> str:
+    return f"{type(issued.operation).__name__} of {issued.phase}"
+
+
+def queries_of(tried: Body) -> list[Query]:
+    return list(hazards.queries(function(tried)))
+
+
+def ruled_out(query: Query, reach: int) -> bool:
+    """Whether the solver rules a query out, with a window of that reach and all its facts."""
+    for _ in range(reach):
+        query = query.wider() if query.wider else query
+    solver = z3.Solver(ctx=query.doubt.ctx)
+    solver.set("rlimit", BUDGET)
+    solver.add(*query.facts, query.premise, query.doubt)
+    return bool(solver.check() == z3.unsat)
+
+
+def false_proof(tried: Body, reach: int) -> str | None:
+    """The race of a body that the solver rules out, with its schedule."""
+    raced = races_of(tried)
+    queries = queries_of(tried) if raced else []
+    for name, race in raced.items():
+        if all(ruled_out(query, reach) for query in queries if query.name == name):
+            return f"ruled out: {name}; and yet, {race}"
+    return None
+
+
+def left_open(queries: Iterable[Query], reach: int | None = None) -> str | None:
+    """The name of the first query that stays open, however far the window is widened.
+
+    With a `reach`, windows of that reach are asked alone: for where it must be open.
+    """
+    for query in queries:
+        if reach is not None:
+            if not ruled_out(query, reach):
+                return query.name
+            continue
+        asked = ask(query)
+        while asked.open and query.wider is not None:
+            query = query.wider()
+            asked = ask(query)
+        if asked.open:
+            return query.name
+    return None
+
+
+@dataclass
+class Hunted:
+    """What came of a hunt: how many bodies got which verdict, and the bodies that are open, with what is open."""
+
+    seen: Counter[Verdict] = field(default_factory=Counter)
+    open: list[tuple[int, Body, str]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{number} {verdict.value}" for verdict, number in self.seen.items())
+        return "\n".join(
+            [f"{self.seen.total()} bodies: {counts}", *(f"seed {seed}: open: {name}: {tried}" for seed, tried, name in self.open)]
+        )
+
+
+def hunt(seeds: range, reach: int = hazards.REACH) -> Hunted:
+    """The verdicts on T1 of the bodies of some seeds. A race that is ruled out fails the test."""
+    hunted = Hunted()
+    for seed in seeds:
+        tried = body(seed)
+        if races_of(tried):
+            wrong = false_proof(tried, reach)
+            if wrong is not None:
+                small = reduced(tried, lambda other: false_proof(other, reach) is not None)
+                pytest.fail(f"seed {seed}: {wrong}\nthe body: {tried}\nreduced: {small}\n{false_proof(small, reach)}")
+            hunted.seen[REFUTED] += 1
+            continue
+        queries = queries_of(tried)
+        name = left_open(queries)
+        hunted.seen[UNKNOWN if name else PROVED if queries else VACUOUS] += 1
+        if name:
+            hunted.open.append((seed, tried, name))
+    return hunted
+
+
+def smallest_open(tried: Body) -> Body:
+    """A body that does not race and is open, reduced."""
+    return reduced(tried, lambda other: not races_of(other) and left_open(queries_of(other)) is not None)
+
+
+def test_no_race_of_a_random_loop_is_ruled_out() -> None:
+    hunted = hunt(range(36), reach=1)
+    print(hunted)
+    assert hunted.seen[PROVED] >= 8
+    assert hunted.seen[REFUTED] >= 8
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("part", range(32))
+def test_no_race_of_many_random_loops_is_ruled_out(part: int) -> None:
+    hunted = hunt(range(1000 + 40 * part, 1040 + 40 * part))
+    print(hunted)
+    for _, tried, name in hunted.open[:1]:
+        print("reduced:", name, smallest_open(tried))
+    assert hunted.seen[PROVED] >= 4
+    assert hunted.seen[REFUTED] >= 4
