@@ -8,10 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from broken import early_wait, edited, late_wait, unedited, without_wait
-from plain import plain_read, plain_write, random_blocks, random_rows, same
 
-from kvstage import ClosedError, DeviceError, PagedPool, Stager, ThreadDevice
+from kvstage import ClosedError, DeviceError, ThreadDevice
 from kvstage_model.operations import Memory
 
 SECONDS = 20
@@ -149,27 +147,141 @@ def test_only_host_tensors():
         assert device.view(Memory.DEVICE, torch.zeros(1, 2, 3, dtype=torch.uint8)).shape == (1, 2, 3)
 
 
-def transferred(edit, direction: str, name: str, *, hold: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """What a call has written when it returns, and what it must be, where copies are held back as long as nobody waits."""
-    blocks, table = random_blocks(1, 5, 4, (3,), torch.bfloat16), [3, 0, 4]
-    rows, out = random_rows(2, 9, (3,), torch.bfloat16), random_rows(3, 9, (3,), torch.bfloat16)
-    pool = PagedPool(blocks.tensor)
-    read, written = plain_read(blocks.tensor, table, 2, 11), plain_write(blocks, table, 2, rows)
+def test_an_event_waits_for_its_last_record_and_not_for_more():
     with ThreadDevice() as device:
-        stager = Stager(device, scheme=edited(name, edit))
-        with device.hold(lambda _stream, _index: hold):
-            if direction == "read":
-                stager.read(pool, table, 2, 11, out=out)
-            else:
-                stager.write(pool, table, 2, rows)
-            return (out, read) if direction == "read" else (blocks.memory(), written)
+        first, second, third, event = zeros(), zeros(), zeros(), device.event()
+        with device.hold(everything):
+            device.copy("a", ones(), first)
+            device.record(event, "a")
+            device.copy("a", ones(), second)
+            assert not device.query(event)
+            device.wait(event)
+            assert device.query(event)
+            assert (first.sum(), second.sum()) == (4, 0)
+            device.record(event, "a")
+            device.copy("a", ones(), third)
+            assert not device.query(event)
+            device.wait(event)
+            assert (second.sum(), third.sum()) == (4, 0)
 
 
-@pytest.mark.parametrize("name", ["per_row", "per_block"])
-@pytest.mark.parametrize("direction", ["read", "write"])
-def test_held_copies_show_every_missing_or_misplaced_wait(name, direction):
-    assert same(*transferred(unedited, direction, name, hold=True))
-    assert same(*transferred(unedited, direction, name, hold=False))
-    assert not same(*transferred(without_wait, direction, name, hold=True))
-    assert not same(*transferred(early_wait, direction, name, hold=True))
-    assert same(*transferred(late_wait, direction, name, hold=True)) == (direction == "write")
+def test_the_last_record_counts_even_on_another_stream():
+    with ThreadDevice() as device:
+        first, second, event = zeros(), zeros(), device.event()
+        with device.hold(everything):
+            device.copy("a", ones(), first)
+            device.record(event, "a")
+            device.copy("b", ones(), second)
+            device.record(event, "b")
+            device.wait(event)
+            assert (first.sum(), second.sum()) == (0, 4)
+
+
+def test_an_event_that_was_never_recorded_holds_nobody_up():
+    with ThreadDevice() as device:
+        target, event = zeros(), device.event()
+        assert device.query(event)
+        device.wait(event)
+        device.wait_event("a", event)
+        device.copy("a", ones(), target)
+        device.synchronize("a")
+        assert target.sum() == 4
+        assert device.waits == 2
+
+
+def test_a_stream_waits_for_what_the_event_marked_when_the_wait_was_issued():
+    with ThreadDevice() as device:
+        first, second, later, event = zeros(), zeros(), zeros(), device.event()
+        with device.hold(lambda stream, _index: stream == "a"):
+            device.copy("a", ones(), first)
+            device.record(event, "a")
+            device.wait_event("b", event)
+            device.copy("b", first, second)
+            device.copy("a", ones(), later)
+            device.record(event, "a")
+            device.synchronize("b")  # lets go of what b waits for, and not of what was issued on a behind it
+            assert (first.sum(), second.sum(), later.sum()) == (4, 4, 0)
+
+
+def test_twin_without_the_streams_wait_it_reads_too_early():
+    with ThreadDevice() as device:
+        first, second = zeros(), zeros()
+        with device.hold(lambda stream, _index: stream == "a"):
+            device.copy("a", ones(), first)
+            device.copy("b", first, second)
+            device.synchronize("b")
+            assert (first.sum(), second.sum()) == (0, 0)
+
+
+def test_a_wait_lets_go_of_a_chain_of_streams():
+    with ThreadDevice() as device:
+        chain = [ones(), *(zeros() for _ in range(4))]
+        with device.hold(everything):
+            for k, (source, target) in enumerate(pairwise(chain)):
+                event = device.event()
+                device.copy(f"{k}", source, target)
+                device.record(event, f"{k}")
+                device.wait_event(f"{k + 1}", event)
+            device.copy("4", ones(), zeros())
+            device.synchronize("4")
+        assert chain[-1].sum() == 4
+
+
+def test_several_threads_may_wait_for_one_event():
+    with ThreadDevice() as device:
+        event, target, seen = device.event(), zeros(), []
+        with device.hold(everything) as held:
+            device.copy("a", ones(), target)
+            device.record(event, "a")
+
+            def wait() -> None:
+                device.wait(event)
+                seen.append(int(target.sum()))
+
+            threads = [threading.Thread(target=wait) for _ in range(4)]
+            held.release()
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(SECONDS)
+        assert seen == [4] * 4
+
+
+def test_an_error_is_raised_by_the_waits_that_cover_it_and_passes_to_streams_that_wait():
+    with ThreadDevice() as device:
+        target = zeros()
+        before, behind, across = (device.event() for _ in range(3))
+        with device.hold(everything):
+            device.record(before, "a")
+            device.copy("a", ones(3), zeros(4))
+            device.record(behind, "a")
+            device.wait_event("b", behind)
+            device.copy("b", ones(), target)
+            device.record(across, "b")
+            device.wait(before)
+            for event in (across, behind, behind):
+                with pytest.raises(ValueError, match="could not broadcast"):
+                    device.wait(event)
+                with pytest.raises(ValueError, match="could not broadcast"):
+                    device.query(event)
+        assert target.sum() == 0, "what waits for a failed copy is skipped"
+        for stream in "ab":
+            device.copy(stream, ones(), target)
+            device.synchronize(stream)
+        assert target.sum() == 4
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_kernels_are_asynchronous_and_in_order(held):
+    pool, index = np.arange(24, dtype=np.uint8).reshape(3, 2, 4), np.array([4, 5, 1])
+    packed, back = np.zeros((3, 4), np.uint8), np.zeros_like(pool)
+    with ThreadDevice() as device, device.hold(lambda _stream, _index: held):
+        device.gather("a", pool, index, packed)
+        device.scatter("a", packed, back, index)
+        if held:
+            assert (packed.sum(), back.sum()) == (0, 0)
+        device.synchronize("a")
+        assert np.array_equal(packed, pool.reshape(6, 4)[index])
+        assert np.array_equal(back.reshape(6, 4)[index], packed)
+        assert back.sum() == packed.sum() > 0
+        assert (device.copies, device.launches, device.waits) == (0, 2, 1)
