@@ -13,6 +13,18 @@
 [0.0, 0.0, 0.0, 3.0, 3.0, 0.0, 0.0, 0.0, 0.0]
 >>> transfer.stats
 Stats(copies=3, waits=3, bytes=54, launches=0)
+
+Many calls with one wait, by a scheme that returns while its rows are under way:
+
+>>> with ThreadDevice() as device:
+...     stager = Stager(device, scheme="direct")
+...     with stager.batch() as batch:
+...         transfers = [batch.read(pool, table, 0, 9) for _ in range(22)]
+...     batch.wait()
+>>> batch.stats
+Stats(copies=66, waits=1, bytes=1188, launches=0)
+>>> all(transfer.result().equal(transfers[0].result()) for transfer in transfers)
+True
 """
 
 from .batch import Batch

@@ -38,7 +38,7 @@ class DeviceError(KVStageError, RuntimeError):
 
 
 class ClosedError(KVStageError, RuntimeError):
-    """The device was closed."""
+    """The device or the stager was closed, or the batch has ended."""
 
 
 class UnknownSchemeError(KVStageError, LookupError):
@@ -50,4 +50,4 @@ class SchemeError(KVStageError, ValueError):
 
 
 class NotFinishedError(KVStageError, RuntimeError):
-    """The rows were asked for before `wait()` returned or `query()` was True."""
+    """The rows were asked for before `wait()` returned or `query()` was True, or waited for inside an open batch."""
