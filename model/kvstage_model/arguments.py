@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from .contract import Clause, of_part, of_part_and_row, of_row, of_two_parts, of_two_rows, of_two_runs
 from .parameters import Parameter
-from .ranges import Flags
+from .ranges import ANSWER, Flags
 from .runs import PagedRows, Piece, Pieces, Run, Runs
 from .world import World
 
@@ -38,7 +38,7 @@ def _argument(world: World, parameter: Parameter, call: int) -> Any:
 
 
 def _any_flags(world: World, name: str, call: int) -> Flags:
-    answers = world.function(f"{name}.answer", 2)
+    answers = world.function(f"{name}{ANSWER}", 2)
 
     def of(step: int) -> int:
         answer = answers(call, step)

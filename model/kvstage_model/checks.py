@@ -1,9 +1,14 @@
 """What an operation of a scheme must be made of before the prover may speak of it."""
 
+from collections.abc import Sequence
+
+import z3
+
 from .merge import identical
 from .operations import Access, Operation, Paged, QueryEvent, event_of, reads, writes
+from .ranges import ANSWER
 from .scheme import Scheme
-from .symbolic import Index, UnsupportedError
+from .symbolic import Index, Term, UnsupportedError
 from .world import World
 
 
@@ -17,13 +22,30 @@ def check_operation(world: World, scheme: Scheme, operation: Operation) -> None:
         if len(listed) != 1 or not identical(world, listed[0], access.buffer):
             wrong = "lists with other sizes" if len(listed) == 1 else f"lists {len(listed)} times"
             raise UnsupportedError(f"{_place(operation, access)}, which the scheme {wrong}: list each buffer once, as it is used")
-    if isinstance(operation, QueryEvent) and not _is_number(operation.answer):
-        raise UnsupportedError("the answer of a QueryEvent must be 1 or 0, from a parameter of type Flags")
     event = event_of(operation)
     if event is not None and not _is_number(event.index):
         raise UnsupportedError(
             f"a {type(operation).__name__} of event {event.name!r}: its index must be an integer, not the truth of a condition"
         )
+
+
+def check_answers(world: World, step: int, operations: Sequence[Operation]) -> None:
+    """Raises UnsupportedError where the answer of a query is anything but a flag of this step, or of another query too.
+
+    A driver answers each query anew: an answer that follows from another number would rule out what may happen.
+    """
+    answers = [operation.answer for operation in operations if isinstance(operation, QueryEvent)]
+    for number, answer in enumerate(answers):
+        if not _is_flag(answer, world.term(step)):
+            raise UnsupportedError("the answer of a QueryEvent must be that of a parameter of type Flags in the step of the query")
+        if any(identical(world, answer, other) for other in answers[:number]):
+            raise UnsupportedError("two queries of a step share one answer: declare a parameter of type Flags for each")
+
+
+def _is_flag(answer: object, step: Term) -> bool:
+    term = answer.term if isinstance(answer, Index) else step
+    unknown = z3.is_app(term) and term.decl().kind() == z3.Z3_OP_UNINTERPRETED and term.num_args() == 2
+    return unknown and term.decl().name().endswith(ANSWER) and bool(term.arg(1).eq(step))
 
 
 def _is_number(value: object) -> bool:

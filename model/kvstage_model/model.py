@@ -10,7 +10,7 @@ import z3
 
 from .arguments import symbolic_arguments
 from .axioms import Moment, same_event
-from .checks import check_operation
+from .checks import check_answers, check_operation
 from .merge import identical, merge, shape, spine
 from .operations import OnStream, Operation, RecordEvent, SyncEvent, WaitEvent, event_of, stream_of
 from .parameters import SchemeFunction, declared
@@ -112,6 +112,7 @@ class SchemeModel:
             operations, again = self.world.twice(lambda: _operations(scheme, phase, call, step))
             for operation in operations:
                 check_operation(self.world, scheme, operation)
+            check_answers(self.world, step, operations)
             if not identical(self.world, operations, again):
                 raise UnsupportedError(IMPURE)
 

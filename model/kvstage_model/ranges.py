@@ -16,9 +16,16 @@ Positive: TypeAlias = Annotated[int, AtLeast(1)]
 """A number that is at least 1, such as the slots of a ring."""
 
 
+ANSWER = ".answer"
+"""How the names of the unknown functions end that stand for flags."""
+
+
 @dataclass(frozen=True)
 class Flags:
-    """Answers that nobody can foresee, such as those of queries: 1 or 0 for each step. A scheme declares them as a parameter."""
+    """Answers that nobody can foresee, such as those of queries: 1 or 0 for each step. A scheme declares them as a parameter.
+
+    Each query of a step needs flags of its own.
+    """
 
     of: Callable[[int], int]
 

@@ -255,7 +255,7 @@ def _operation(line: Line, at: Here, pooled: Rows, paged: Paged, staged: Rows, p
         case "swait":
             return WaitEvent(stream, event, aim)
         case "query":
-            return QueryEvent(event, at.free(at.i))
+            return QueryEvent(event, at.free(at.i))  # one line of a body at most
         case "batch":
             return CopyBatch(stream, ((pooled, staged), (pooled, packed)))
         case "lend":

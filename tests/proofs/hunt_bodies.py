@@ -85,7 +85,7 @@ def body(seed: int) -> Body:
     """The body of a seed: a right one with up to three changes, or one of chance."""
     random = Random(seed)
     found = _chance(random) if random.random() < 0.15 else _changed(random, random.choice((0, 1, 1, 1, 2, 2, 3)))
-    return replace(found, fresh=random.random() < 0.25)
+    return replace(_asking_once(found), fresh=random.random() < 0.25)
 
 
 def delivering(seed: int) -> Body:
@@ -93,7 +93,13 @@ def delivering(seed: int) -> Body:
     random = Random(seed)
     start, direction = random.choice([right for right in RIGHT if right[1] is not None])
     found = _mutated(random, replace(start, direction=direction, distinct=direction is WRITE), random.choice((0, 1, 1, 2)))
-    return replace(_with_edges(random, found), fresh=random.random() < 0.25)
+    return replace(_asking_once(_with_edges(random, found)), fresh=random.random() < 0.25)
+
+
+def _asking_once(found: Body) -> Body:
+    """The body with one query at most: it has flags for one."""
+    queries = [line for line in found.lines if line.kind == "query"]
+    return replace(found, lines=tuple(line for line in found.lines if line.kind != "query" or line is queries[0]))
 
 
 def _changed(random: Random, changes: int) -> Body:

@@ -10,23 +10,29 @@ is a test too. A loop that does not race may be open all the same: the prover is
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
 import z3
 
+from kvstage_model import model
+from kvstage_model.operations import Buffer, Copy, Event, HostRead, Memory, Operation, QueryEvent, RecordEvent, SyncStream
+from kvstage_model.parameters import Declared, Parameter
 from kvstage_model.races import HappensBefore, Race, races
 from kvstage_model.ranges import Flags
 from kvstage_model.runs import PagedRows, by_row
+from kvstage_model.scheme import Scheme
 from kvstage_model.trace import Issued, unroll
 from kvstage_proofs import hazards
+from kvstage_proofs.hazards import T1
+from kvstage_proofs.judge import judge
 from kvstage_proofs.obligation import Verdict
 from kvstage_proofs.query import Query, ask
 from tests.proofs.hunt import Body, function, reduced
 from tests.proofs.hunt_bodies import body
 
-PROVED, REFUTED, VACUOUS, UNKNOWN = Verdict.PROVED, Verdict.REFUTED, Verdict.VACUOUS, Verdict.UNKNOWN
+PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED = list(Verdict)[:5]
 TWO_CALLS = ((2, 2), (1, 3), (4, 2), (3, 4))
 """Items of a call and of a later one. The first call alone is a part of them: what comes later orders nothing before."""
 DEPTHS = (1, 2, 3)
@@ -182,3 +188,56 @@ def test_no_race_of_many_random_loops_is_ruled_out(part: int) -> None:
         print("reduced:", name, smallest_open(tried))
     assert hunted.seen[PROVED] >= 4
     assert hunted.seen[REFUTED] >= 4
+
+
+# -- what adversaries found
+
+STAGE, POOL = Buffer("stage", Memory.PINNED, 9, 1), Buffer("pool", Memory.DEVICE, 9, 1)
+Answer = Callable[[Flags, Flags, int], tuple[int, int]]
+"""What two queries of a step answer, from the flags that a scheme declares and its step."""
+
+FORESEEN: dict[str, Answer] = {
+    "a number": lambda free, other, i: (1, 1),
+    "a number that follows from the step": lambda free, other, i: (min(i, 1), min(i, 1)),
+    "the flag of another step": lambda free, other, i: (free(0), free(0)),
+    "the opposite of a flag": lambda free, other, i: (1 - free(i), 1 - free(i)),
+    "one flag for both": lambda free, other, i: (free(i), free(i)),
+}
+
+
+def asking(answer: Answer) -> Declared:
+    """Copies on two streams, asks both whether they have ended, and reads what b brought where the answer of a is yes."""
+
+    def scheme(n: int, free: Flags, other: Flags) -> Scheme:
+        def step(i: int) -> Iterator[Operation]:
+            answers = answer(free, other, i)
+            for slot, stream in enumerate("ab"):
+                yield Copy(stream, POOL.at(slot, 0, 1), STAGE.at(slot, 0, 1))
+                yield RecordEvent(Event(stream), stream)
+                yield QueryEvent(Event(stream), answers[slot])
+            if answers[0] == 1:
+                yield HostRead(STAGE.at(1, 0, 1))
+            yield SyncStream("a")
+            yield SyncStream("b")
+
+        return Scheme("asking", (STAGE, POOL), n, step)
+
+    return Declared(scheme, (Parameter("n", int), Parameter("free", Flags), Parameter("other", Flags)))
+
+
+def test_with_an_answer_of_its_own_for_each_query_the_race_is_found() -> None:
+    assert judge(T1.of(asking(lambda free, other, i: (free(i), other(i))), "loop")).verdict is REFUTED
+
+
+@pytest.mark.parametrize("answer", FORESEEN.values(), ids=FORESEEN)
+def test_an_answer_that_can_be_foreseen_is_unsupported(answer: Answer) -> None:
+    """It was proved: where answers follow from other numbers, what a driver may do is left out."""
+    judgement = judge(T1.of(asking(answer), "loop"))
+    assert judgement.verdict is UNSUPPORTED
+    assert "Flags" in judgement.reason
+
+
+@pytest.mark.parametrize("answer", FORESEEN.values(), ids=FORESEEN)
+def test_without_the_check_of_answers_it_is_proved(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "check_answers", lambda world, step, operations: None)
+    assert judge(T1.of(asking(answer), "loop")).verdict is PROVED
