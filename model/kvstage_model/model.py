@@ -93,11 +93,15 @@ class SchemeModel:
         self.phases = tuple(self._explore(call, step, number) for number in range(len(self.names)))
 
     def _scheme(self, call: int) -> Scheme:
+        return self.function(**self._arguments_in(call))
+
+    def _arguments_in(self, call: int) -> dict[str, Any]:
+        """The symbolic arguments of one call, the same whenever they are asked for."""
         term = self.world.term(call)
         if term.get_id() not in self._arguments:
             self._kept.append(term)
             self._arguments[term.get_id()] = symbolic_arguments(self.world, self.parameters, call)
-        return self.function(**self._arguments[term.get_id()])
+        return self._arguments[term.get_id()]
 
     def _build_paths(self, call: int) -> list[Path]:
         return self.world.paths(lambda: self._scheme(call))
@@ -195,11 +199,9 @@ class SchemeModel:
 
     def arguments_of(self, call: int, read: Callable[..., T]) -> T:
         """Something of the arguments of one call, merged over the paths of reading it."""
-        self._scheme(call)
-        arguments = self._arguments[self.world.term(call).get_id()]
 
         def run() -> T:
-            return read(**arguments)
+            return read(**self._arguments_in(call))
 
         return _merged(self.world, [self.world.follow(path, run) for path in self.world.paths(run)])
 
