@@ -28,7 +28,7 @@ from .operations import (
     SyncEvent,
     SyncStream,
     WaitEvent,
-    overlap,
+    covers,
     reads,
     writes,
 )
@@ -92,7 +92,7 @@ def edges(first: Operation, second: Operation) -> Iterator[Edge]:
     """What follows where the host issues `first` before `second`."""
     yield Edge("A1", Moment.ISSUE if isinstance(first, Later) else Moment.END, Moment.ISSUE)
     if isinstance(first, Release) and isinstance(second, Acquire):
-        yield Edge("A7", Moment.END, Moment.END, overlap(first.target, second.target))
+        yield Edge("A7", Moment.END, Moment.END, covers(second.target, first.target))
     if not isinstance(first, OnStream):
         return
     if isinstance(second, OnStream):

@@ -219,7 +219,10 @@ class Release:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Acquire:
-    """The host takes rows back: it waits until whoever they were released to has written them."""
+    """The host takes rows back: it waits until whoever they were released to has written them.
+
+    It waits for releases all of whose rows it takes back; of a release of more rows, some may still be written.
+    """
 
     target: Rows
 
@@ -280,6 +283,16 @@ def overlap(first: Rows, second: Rows) -> bool:
         & (first.slot == second.slot)
         & (first.start < second.start + second.count)
         & (second.start < first.start + first.count)
+    )
+
+
+def covers(first: Rows, second: Rows) -> bool:
+    """Whether the first run has all rows of the second one."""
+    return (
+        (first.buffer.name == second.buffer.name)
+        & (first.slot == second.slot)
+        & (first.start <= second.start)
+        & (second.start + second.count <= first.start + first.count)
     )
 
 

@@ -26,8 +26,8 @@ from .operations import (
     SyncEvent,
     SyncStream,
     WaitEvent,
+    covers,
     moves,
-    overlap,
     reads,
     writes,
 )
@@ -91,7 +91,7 @@ class _Run:
                 self._released[index] = operation.target
                 self.machine.issue(f"{ELSEWHERE} {index}", partial(self._written, operation, index), index)
             case Acquire():
-                handed = [n for n, rows in self._released.items() if overlap(rows, operation.target)]
+                handed = [n for n, rows in self._released.items() if covers(operation.target, rows)]
                 self.machine.block(lambda: self._returned.issuperset(handed), index)
             case QueryEvent():  # "not yet" may come late: the machine does not hold it against the scheme
                 if operation.answer:

@@ -16,8 +16,22 @@ from dataclasses import dataclass, field
 import pytest
 import z3
 
-from kvstage_model import model
-from kvstage_model.operations import Buffer, Copy, Event, HostRead, Memory, Operation, QueryEvent, RecordEvent, SyncStream
+from kvstage_model import axioms, model
+from kvstage_model.operations import (
+    Acquire,
+    Buffer,
+    Copy,
+    Event,
+    HostRead,
+    HostWrite,
+    Memory,
+    Operation,
+    QueryEvent,
+    RecordEvent,
+    Release,
+    SyncStream,
+    overlap,
+)
 from kvstage_model.parameters import Declared, Parameter
 from kvstage_model.races import HappensBefore, Race, races
 from kvstage_model.ranges import Flags
@@ -241,3 +255,27 @@ def test_an_answer_that_can_be_foreseen_is_unsupported(answer: Answer) -> None:
 def test_without_the_check_of_answers_it_is_proved(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "check_answers", lambda world, step, operations: None)
     assert judge(T1.of(asking(answer), "loop")).verdict is PROVED
+
+
+def lending(taken: int) -> Declared:
+    """Lends both rows of a slot, takes back so many of them, and writes the second one."""
+    lent = Buffer("lent", Memory.PINNED, 1, 2)
+
+    def step(i: int) -> Iterator[Operation]:
+        yield Release(lent.at(0, 0, 2))
+        yield Acquire(lent.at(0, 0, taken))
+        yield HostWrite(lent.at(0, 1, 1))
+        yield Acquire(lent.at(0, 0, 2))
+
+    return Declared(lambda n: Scheme("lending", (lent,), n, step), (Parameter("n", int),))
+
+
+def test_rows_that_were_not_taken_back_are_still_lent() -> None:
+    """Taking one row back ended the whole release, and T1 was PROVED."""
+    assert judge(T1.of(lending(taken=2), "loop")).verdict is PROVED
+    assert judge(T1.of(lending(taken=1), "loop")).verdict is REFUTED
+
+
+def test_an_axiom_that_takes_all_rows_back_with_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(axioms, "covers", overlap)
+    assert judge(T1.of(lending(taken=1), "loop")).verdict is PROVED
