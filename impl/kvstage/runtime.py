@@ -10,6 +10,7 @@ import torch
 from kvstage_model.operations import (
     Buffer,
     Copy,
+    CopyBatch,
     Event,
     Gather,
     HostCopy,
@@ -137,6 +138,7 @@ class _Run:
         self._length = length
         self._do: dict[type, Callable[[Any], None]] = {
             Copy: self._copy,
+            CopyBatch: self._copy_batch,
             Gather: self._gather,
             Scatter: self._scatter,
             HostCopy: self._host_copy,
@@ -154,6 +156,11 @@ class _Run:
         self._device.copy(copy.stream, *self._ends(copy))
         self.copies += 1
         self.bytes += copy.source.count * self._row_bytes
+
+    def _copy_batch(self, batch: CopyBatch) -> None:
+        """One by one, in the order of the stream: more order than the batch promises."""
+        for source, target in batch.copies:
+            self._copy(Copy(batch.stream, source, target))
 
     def _gather(self, kernel: Gather) -> None:
         source, index = self._paged(kernel.source, kernel.target, kernel)
@@ -235,5 +242,5 @@ def _refuse_lengths(operation: Operation, rows: int, places: int) -> None:
 def _refuse(operation: Operation) -> None:
     raise SchemeError(
         f"the library can't perform {type(operation).__name__}: "
-        "a scheme that it runs copies, gathers, scatters, records and waits, nothing else"
+        "a scheme that it runs copies, gathers, scatters, records and waits, and leaves the rest to its caller"
     )

@@ -8,10 +8,10 @@ import torch
 from broken import changed
 from plain import plain_read, plain_write, random_blocks, random_rows, same
 
-from kvstage import PagedPool, SchemeError, Stager, ThreadDevice
+from kvstage import PagedPool, SchemeError, Stager, Stats, ThreadDevice
 from kvstage.tables import TouchedBlocks, touched_blocks
 from kvstage_model.library import LIBRARY, Pair
-from kvstage_model.operations import Copy, Gather, Launch, SyncStream
+from kvstage_model.operations import Acquire, Copy, CopyBatch, Event, Gather, Launch, QueryEvent, Release, SyncStream
 from kvstage_model.schemes import STREAM
 
 POOL = PagedPool(torch.zeros(6, 4, 3))
@@ -50,6 +50,9 @@ REFUSED = [
     (lambda kernel: paged(kernel, rows=Elsewhere(0, 4)), "rows that 'pool' does not have"),
     (lambda kernel: paged(kernel, rows=Elsewhere(1, -1)), "rows that 'pool' does not have"),
     (lambda kernel: Launch(STREAM), "can't perform Launch"),
+    (lambda kernel: QueryEvent(Event("sent"), 1), "can't perform QueryEvent"),
+    (lambda kernel: Release(kernel.target), "can't perform Release"),
+    (lambda kernel: Acquire(kernel.target), "can't perform Acquire"),
 ]
 
 
@@ -164,6 +167,27 @@ def test_the_prologue_comes_first_and_once(device):
     assert seen == [STREAM, "other", Copy, STREAM, Copy, STREAM]
     assert same(read.result(), plain_read(blocks.tensor, [3, 0], 0, 4))
     assert read.stats.waits == 4
+
+
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_a_batch_of_copies_is_each_of_its_copies(device, direction):
+    def batched(scheme):
+        copies = [operation for i in range(scheme.steps) for operation in scheme.step(i)]
+        batch = CopyBatch(STREAM, tuple((copy.source, copy.target) for copy in copies))
+        return replace(scheme, steps=1, step=lambda _: [batch])
+
+    blocks, rows = random_blocks(1, 6, 2, (3,), torch.uint8), random_rows(2, 5, (3,), torch.uint8)
+    stager, pool = Stager(device, scheme=changed(LIBRARY["direct"], batched)), PagedPool(blocks.tensor)
+    if direction == "read":
+        transfer = stager.read(pool, [3, 0, 4], 1, 6)
+        transfer.wait()
+        assert same(transfer.result(), plain_read(blocks.tensor, [3, 0, 4], 1, 6))
+    else:
+        after = plain_write(blocks, [3, 0, 4], 1, rows)
+        transfer = stager.write(pool, [3, 0, 4], 1, rows)
+        transfer.wait()
+        assert same(blocks.base, after)
+    assert transfer.stats == Stats(copies=3, waits=1, bytes=15)
 
 
 def test_only_a_lone_last_wait_of_a_scheme_without_staging_memory_is_left_to_the_caller(device):
