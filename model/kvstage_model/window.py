@@ -9,7 +9,7 @@ from itertools import chain
 
 import z3
 
-from .axioms import Moment, edges, own
+from .axioms import AXIOMS, Edge, Moment, edges, own
 from .model import Instance, SchemeModel
 from .operations import Access, Rows, overlap
 from .symbolic import Term
@@ -72,7 +72,7 @@ class Window:
         """Everything that is known: of the indices, of each operation's moments, and of every pair of operations."""
         for last in range(self._paired, len(self.instances)):
             instance = self.instances[last]
-            self._pairs.append(z3.Implies(instance.exists, z3.And(list(_own(instance)))))
+            self._pairs.append(z3.Implies(instance.exists, z3.And(list(self._own(instance)))))
             for other in self.instances[:last]:
                 key = (*other.key, *instance.key)
                 if key not in self.model.between:
@@ -80,16 +80,26 @@ class Window:
                     self.model.between[key] = [*both_ways, *self._identified(other, instance)]
                 self._pairs += self.model.between[key]
         self._paired = len(self.instances)
-        return [*self.world.facts, *self._pairs]
+        return [*self.world.facts, *(axiom(name, self.world.context) for name in AXIOMS), *self._pairs]
 
     def _ordered(self, first: Instance, second: Instance) -> Term:
         """What the axioms say where the first one is issued before the second one."""
         implied = [
-            z3.Implies(self.world.formula(edge.when), first.moment(edge.earlier) <= second.moment(edge.later))
+            z3.Implies(z3.And(*self._by(edge)), first.moment(edge.earlier) <= second.moment(edge.later))
             for edge in edges(first.operation, second.operation)
             if not edge.last_record or self.model.on_one_stream(first.operation)
         ]
         return z3.Implies(z3.And(self.before(first, second), first.exists, second.exists), z3.And(implied))
+
+    def _by(self, edge: Edge) -> list[Term]:
+        """When an edge holds, and the axioms that it rests on: where an earlier record counts, its stream must be in order."""
+        names = (edge.axiom, "A3") if edge.last_record else (edge.axiom,)
+        return [*(axiom(name, self.world.context) for name in names if name in AXIOMS), self.world.formula(edge.when)]
+
+    def _own(self, instance: Instance) -> Iterator[Term]:
+        for rule in own(instance.operation):
+            earlier, later = instance.moment(rule.earlier), instance.moment(rule.later)
+            yield z3.Implies(axiom(rule.axiom, self.world.context), earlier < later if rule.strict else earlier <= later)
 
     def _identified(self, first: Instance, second: Instance) -> list[Term]:
         """One operation, seen twice, has its moments once."""
@@ -135,10 +145,9 @@ class Window:
         return z3.And(first.begin < second.end, second.begin < first.end)
 
 
-def _own(instance: Instance) -> Iterator[Term]:
-    for rule in own(instance.operation):
-        earlier, later = instance.moment(rule.earlier), instance.moment(rule.later)
-        yield earlier < later if rule.strict else earlier <= later
+def axiom(name: str, context: z3.Context) -> Term:
+    """The sign of an axiom in the facts. It is a fact itself: taken out, the axiom is taken out everywhere."""
+    return z3.Bool(f"axiom {name}", context)
 
 
 def exist(instances: Sequence[Instance]) -> Term:

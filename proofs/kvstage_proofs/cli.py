@@ -13,8 +13,10 @@ from typing import TextIO
 from . import github
 from .crosscheck import CrosscheckError, crosschecked, require_cvc5
 from .crosscheck import summary as crosscheck_summary
+from .dependence import table, with_axioms
 from .explain import explained
 from .guard import SchemeError
+from .habits import footnotes
 from .judge import Review
 from .junit import as_junit
 from .loading import TargetError, is_file, obligations
@@ -87,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     prove.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON, too")
     prove.add_argument("--junit-xml", metavar="FILE", type=Path, help="write the report as JUnit XML, too")
     prove.add_argument("--crosscheck", action="store_true", help="put every query to cvc5, too: it must give z3's answer")
+    prove.add_argument("--axioms", action="store_true", help="show which axioms each proof rests on")
     prove.add_argument("--smt2", metavar="DIR", type=Path, help="write every query that was asked as SMT-LIB, too")
     prove.set_defaults(run=_prove)
     explain = commands.add_parser(
@@ -110,6 +113,8 @@ def _reviews(arguments: argparse.Namespace) -> tuple[Review, ...]:
         except OSError as error:
             raise OutputError(f"can't write into {arguments.smt2}: {error.strerror}") from error
         reviews.append(Folder(arguments.smt2))
+    if arguments.axioms:
+        reviews.append(with_axioms)
     if arguments.crosscheck:
         require_cvc5()
         reviews.append(crosschecked)
@@ -131,6 +136,8 @@ def _prove(arguments: argparse.Namespace) -> int:
         print(last_line)
         if crosschecked in reviews:
             print(crosscheck_summary(judgements))
+        if with_axioms in reviews:
+            print("", *table(judgements), *footnotes(), sep="\n")
         put_json(as_json(judgements))
         put_junit(as_junit(judgements))
         for line in github.annotations(judgements):

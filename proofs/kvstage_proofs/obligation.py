@@ -95,6 +95,10 @@ class Judgement:
     """Why it is VACUOUS, UNKNOWN, UNSUPPORTED or DISAGREE, and what to do about it."""
     second: tuple[Asked, ...] = ()
     """What the second solver made of the same queries, where it was asked."""
+    used: tuple[str, ...] = ()
+    """The axioms that are enough for the proof, where that was asked for."""
+    needed: tuple[str, ...] = ()
+    """Those among them without which the proof is lost."""
 
     @property
     def ok(self) -> bool:
