@@ -62,7 +62,7 @@ def test_the_wrong_loop_is_refuted_and_the_right_one_proved() -> None:
     assert "REFUTED" in wrong
     assert "<--" in wrong
     assert "REFUTED" not in right
-    assert right.count("PROVED  ") == 3
+    assert right.count("PROVED  ") == len(right.splitlines()) - 2 >= 3
 
 
 def test_the_example_in_model_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
