@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from kvstage_model.runs import PagedRows, Run, Runs, by_block, by_row
+from kvstage_model.ranges import Positive
+from kvstage_model.runs import PagedRows, Piece, Pieces, Run, Runs, by_block, by_chunk, by_row
 from kvstage_proofs.judge import judge, verdict_of
 from kvstage_proofs.obligation import Verdict
 from kvstage_proofs.partitions import P1, Cut, queries
@@ -70,6 +71,46 @@ def test_a_wrong_partition_is_refuted_with_its_transfer(cut: Cut, change: Change
     assert judgement.reason == "", "the solver took it for proved"
 
 
+def with_parts(change: Callable[[Pieces[Piece], int], Piece]) -> Cut:
+    """Chunks whose pieces are changed."""
+
+    def cut(rows: PagedRows, chunk: Positive) -> Pieces[Piece]:
+        pieces = by_chunk(rows, chunk)
+        return replace(pieces, part=lambda i: change(pieces, i))
+
+    return cut
+
+
+def with_holder(change: int) -> Cut:
+    def cut(rows: PagedRows, chunk: Positive) -> Pieces[Piece]:
+        pieces = by_chunk(rows, chunk)
+        return replace(pieces, holder=lambda position: pieces.holder(position + change))
+
+    return cut
+
+
+def rounded_down(rows: PagedRows, chunk: Positive) -> Pieces[Piece]:
+    return replace(by_chunk(rows, chunk), number=(rows.stop - rows.start) // chunk)
+
+
+WRONG_PIECES: dict[str, Cut] = {
+    "the last piece unclipped": with_parts(lambda pieces, i: Piece(i * pieces.longest, pieces.longest)),
+    "the last piece lost where it is clipped": rounded_down,
+    "the first row twice": with_parts(lambda pieces, i: Piece(max(pieces.part(i).position - 1, 0), pieces.part(i).count)),
+    "a row of each piece lost": with_parts(lambda pieces, i: Piece(pieces.part(i).position, pieces.part(i).count - 1)),
+    "the holder of the row before": with_holder(-1),
+}
+
+
+@pytest.mark.parametrize("cut", WRONG_PIECES.values(), ids=WRONG_PIECES.keys())
+def test_pieces_that_are_wrong_in_one_way_are_refuted(cut: Cut) -> None:
+    judgement = judge(P1.of(cut, "wrong"))
+    assert judgement.verdict is REFUTED, judgement.reason
+    assert judgement.counterexample is not None
+    assert "chunk = " in judgement.counterexample.values
+    assert judgement.reason == "", "the solver took it for proved"
+
+
 def next_block(rows: PagedRows, i: int, run: Run) -> Run:
     return replace(run, slot=rows.table(rows.start // rows.block_size + i + 1))
 
@@ -92,11 +133,11 @@ def test_what_no_small_transfer_can_show_is_not_proved_either(change: Change) ->
     assert verdict_of(tuple(ask(query) for query in queries(changed(by_block, change))))[0] is UNKNOWN
 
 
-@pytest.mark.parametrize("cut", [by_row, by_block])
-def test_a_right_partition_is_proved_clause_by_clause(cut: Cut) -> None:
+@pytest.mark.parametrize(("cut", "clauses"), [(by_row, 13), (by_block, 13), (by_chunk, 9)])
+def test_a_right_partition_is_proved_clause_by_clause(cut: Cut, clauses: int) -> None:
     judgement = judge(P1.of(cut, "right"))
     assert judgement.verdict is PROVED
-    assert len(judgement.asked) == 13
+    assert len(judgement.asked) == clauses
     assert all(asked.proves for asked in judgement.asked)
 
 
