@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvstage_model import axioms, races, window
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.schedules import delays
 from kvstage_model.simulator import simulate
@@ -35,6 +36,18 @@ def test_every_move_can_happen_and_every_demand_is_made(direction: str) -> None:
     answers = asked(RIGHT[direction])
     assert len(answers) > 10
     assert all(answer.must_hold and answer.can_hold is Answer.SAT for answer in answers)
+
+
+@pytest.mark.parametrize("direction", RIGHT)
+def test_neither_axioms_nor_windows_are_used(direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it is the second opinion on could be wrong in every part."""
+
+    def unused(*_: object) -> None:
+        raise AssertionError("the axioms were read")
+
+    for module, name in ((window, "edges"), (races, "edges"), (axioms, "edges"), (window.Window, "add")):
+        monkeypatch.setattr(module, name, unused)
+    assert judge(I1.of(RIGHT[direction], "ring", direction)).verdict is Verdict.PROVED
 
 
 @pytest.mark.parametrize("name", {**BROKEN, **OVER_WAITING})
