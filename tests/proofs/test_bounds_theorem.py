@@ -6,14 +6,18 @@ from typing import Any
 
 import pytest
 
-from kvstage_model import schemes
+from kvstage_model import pipelines, schemes
+from kvstage_model.bounds import bounds
+from kvstage_model.contract import Clause
 from kvstage_model.operations import Copy, HostCopy, HostRead, HostWrite, Operation
-from kvstage_model.parameters import SchemeFunction
+from kvstage_model.parameters import SchemeFunction, allowing_duplicates
 from kvstage_model.scheme import Scheme
 from kvstage_model.variants import edited
+from kvstage_proofs import bounds_theorem as module
 from kvstage_proofs.bounds_theorem import T7
-from kvstage_proofs.judge import judge
+from kvstage_proofs.judge import judge, verdict_of
 from kvstage_proofs.obligation import Verdict
+from kvstage_proofs.query import ask
 from tests.model.loops import Body, Place, loop, staged
 
 PROVED, REFUTED, VACUOUS, UNKNOWN, *_ = Verdict
@@ -95,12 +99,17 @@ def resized(name: str, **sizes: Any) -> Any:
     return edit
 
 
-FIELDS = (("stage", "rows"), ("stage", "slots"), ("host", "rows"), ("pool", "rows"), ("pool", "slots"))
-TIGHT = [
-    (function, host if name == "host" else name, field)
-    for function, host in ((schemes.staged_read, "out"), (schemes.staged_write, "rows"))
-    for name, field in FIELDS
-]
+FUNCTIONS = (
+    (schemes.staged_read, ("stage", "out", "pool")),
+    (schemes.staged_write, ("stage", "rows", "pool")),
+    (schemes.gather_pinned_read, ("out", "pool")),
+    (schemes.gather_pinned_write, ("rows", "pool")),
+    (pipelines.ring_read, ("stage",)),
+    (pipelines.ring_write, ("stage",)),
+    (pipelines.gather_read, ("packed", "stage")),
+    (pipelines.gather_write, ("packed", "stage", "pool")),
+)
+TIGHT = [(function, name, field) for function, names in FUNCTIONS for name in names for field in ("rows", "slots")]
 
 
 @pytest.mark.parametrize(("function", "name", "field"), TIGHT)
@@ -109,3 +118,26 @@ def test_every_buffer_is_as_large_as_it_must_be(function: SchemeFunction, name: 
     judgement = judge(T7.of(edited(function, resized(name, **{field: lambda size: size - 1})), "smaller"))
     assert judgement.verdict is REFUTED
     assert judge(T7.of(edited(function, resized(name, **{field: lambda size: size + 1})), "larger")).verdict is PROVED
+
+
+SCATTERS = (schemes.gather_pinned_write, pipelines.gather_write)
+
+
+@pytest.mark.parametrize("function", SCATTERS)
+def test_a_scatter_needs_a_table_without_repetition(function: SchemeFunction) -> None:
+    """Two rows of one kernel to one address: it races with itself, which no pair of operations shows."""
+    assert judge(T7.of(function, "distinct")).verdict is PROVED
+    judgement = judge(T7.of(allowing_duplicates(function), "twice"))
+    assert judgement.verdict is REFUTED
+    assert judgement.counterexample is not None
+    assert judgement.counterexample.wrong.endswith("not so: no row of pool is written twice")
+
+
+@pytest.mark.parametrize("function", SCATTERS)
+def test_without_the_demand_the_repetition_goes_unseen(function: SchemeFunction, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fewer(operation: Operation, row: int, other: int) -> Iterator[Clause]:
+        return (clause for clause in bounds(operation, row, other) if "twice" not in clause.name)
+
+    monkeypatch.setattr(module, "bounds", fewer)
+    asked = tuple(ask(query) for query in module.queries(allowing_duplicates(function)))
+    assert verdict_of(asked)[0] is PROVED
