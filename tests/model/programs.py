@@ -10,8 +10,10 @@ from kvstage_model.axioms import Moment
 from kvstage_model.machine import Machine
 from kvstage_model.operations import (
     Access,
+    Acquire,
     Buffer,
     Copy,
+    CopyBatch,
     Event,
     Gather,
     HostCopy,
@@ -21,7 +23,9 @@ from kvstage_model.operations import (
     Memory,
     Operation,
     Paged,
+    QueryEvent,
     RecordEvent,
+    Release,
     Rows,
     Scatter,
     SyncEvent,
@@ -30,7 +34,7 @@ from kvstage_model.operations import (
 )
 from kvstage_model.runs import PagedRows
 from kvstage_model.schedules import Schedule
-from kvstage_model.trace import Issued
+from kvstage_model.trace import ELSEWHERE, Issued
 
 BUFFERS = (Buffer("left", Memory.PINNED, 2, 2), Buffer("right", Memory.PINNED, 2, 2))
 STREAMS = ("one", "two")
@@ -94,34 +98,42 @@ def kernels(draw: st.DrawFn) -> Launch:
 def operations_with_events() -> st.SearchStrategy[Operation]:
     """Any operation, records more often than others."""
     streams, events = st.sampled_from(STREAMS), st.sampled_from(EVENTS)
-    record, hold, wait = (
-        st.builds(RecordEvent, events, streams),
-        st.builds(WaitEvent, streams, events),
-        st.builds(SyncEvent, events),
-    )
+    record = st.builds(RecordEvent, events, streams)
+    waits = (st.builds(WaitEvent, streams, events), st.builds(SyncEvent, events), st.builds(QueryEvent, events, st.just(1)))
     host = (st.builds(HostRead, NARROW), st.builds(HostWrite, NARROW), st.builds(SyncStream, streams))
-    return st.one_of(st.builds(Copy, streams, NARROW, NARROW), kernels(), *host, record, record, hold, wait)
+    lent = (st.builds(Release, NARROW), st.builds(Acquire, st.one_of(NARROW, rows())))
+    batch = st.builds(CopyBatch, streams, st.lists(st.tuples(NARROW, NARROW), min_size=1, max_size=2).map(tuple))
+    return st.one_of(st.builds(Copy, streams, NARROW, NARROW), kernels(), *host, record, record, *waits, *lent, batch)
 
 
 @st.composite
 def handed_over(draw: st.DrawFn) -> list[Operation]:
-    """Work of a stream, its record, a wait for it, and the use of what was written, by the host or on the other stream."""
+    """Work of a stream, its record, a wait for it, and the use of what was written, by the host or on the other stream.
+
+    Or rows that are lent to somebody else, taken back, and used.
+    """
     (stream, other), event, cell = draw(st.permutations(STREAMS)), draw(st.sampled_from(EVENTS)), draw(NARROW)
-    work = draw(st.sampled_from((Copy(stream, draw(NARROW), cell), Launch(stream, (), (cell,)))))
-    by_host = [SyncEvent(event), draw(st.sampled_from((HostRead(cell), HostWrite(cell))))]
+    work = draw(
+        st.sampled_from((Copy(stream, draw(NARROW), cell), Launch(stream, (), (cell,)), CopyBatch(stream, ((draw(NARROW), cell),))))
+    )
+    host_uses = draw(st.sampled_from((HostRead(cell), HostWrite(cell))))
+    by_host = [draw(st.sampled_from((SyncEvent(event), QueryEvent(event, 1)))), host_uses]
     by_stream = [WaitEvent(other, event), draw(st.sampled_from((Launch(other, (cell,)), Copy(other, cell, draw(NARROW)))))]
+    if draw(st.integers(0, 5)) == 0:
+        return [Release(cell), Acquire(cell), host_uses]
     return [work, RecordEvent(event, stream), *draw(st.sampled_from((by_host, by_stream)))]
 
 
 @st.composite
 def programs_with_events(draw: st.DrawFn) -> tuple[Issued, ...]:
-    """Rows handed over by an event, with other operations in between, or an operation lost; up to three copies or kernels."""
+    """Rows handed over, with other operations in between, or an operation lost; up to three of them asynchronous."""
     chosen = draw(handed_over())
     for _ in range(draw(st.integers(0, 5))):
         chosen.insert(draw(st.integers(0, len(chosen))), draw(operations_with_events()))
     if draw(st.booleans()):
         del chosen[draw(st.integers(0, len(chosen) - 1))]
-    assume(1 <= sum(isinstance(operation, Copy | Launch) for operation in chosen) <= MOST_COPIES)
+    later = Copy | Launch | CopyBatch | Release
+    assume(1 <= sum(isinstance(operation, later) for operation in chosen) <= MOST_COPIES)
     return issued(chosen)
 
 
@@ -147,10 +159,20 @@ def total(table: Sequence[int]) -> Callable[[int], int]:
 def run(program: Sequence[Issued], schedule: Schedule) -> Log:
     """The log of a program on a machine without memory; labels are the operations' numbers."""
     machine = Machine(schedule)
+    lent: dict[int, Release] = {}
+    returned: set[int] = set()
     for index, issued in enumerate(program):
         match issued.operation:
-            case Copy(stream) | Launch(stream) | Gather(stream) | Scatter(stream):
+            case Copy(stream) | Launch(stream) | Gather(stream) | Scatter(stream) | CopyBatch(stream):
                 machine.issue(stream, lambda half: None, index)
+            case Release() as release:
+                lent[index] = release
+                machine.issue(f"{ELSEWHERE} {index}", lambda half, index=index: returned.update([index] * half), index)
+            case Acquire(target):
+                taken = {number for number, release in lent.items() if cells(release.target) <= cells(target)}
+                machine.block(lambda taken=taken: taken <= returned, index)
+            case QueryEvent(event, 1):
+                machine.synchronize_event(named(event), index)
             case SyncStream(stream):
                 machine.synchronize(stream, index)
             case RecordEvent(event, stream):
@@ -188,13 +210,17 @@ def _conflict(first: Operation, second: Operation) -> bool:
 def _read(operation: Operation) -> set[tuple[str, int, int]]:
     if isinstance(operation, Launch):
         return set().union(*map(cells, operation.reads))
+    if isinstance(operation, CopyBatch):
+        return set().union(*(cells(source) for source, _ in operation.copies))
     return cells(operation.source) if isinstance(operation, Copy | Gather | Scatter | HostCopy | HostRead) else set()
 
 
 def _written(operation: Operation) -> set[tuple[str, int, int]]:
     if isinstance(operation, Launch):
         return set().union(*map(cells, operation.writes))
-    return cells(operation.target) if isinstance(operation, Copy | Gather | Scatter | HostCopy | HostWrite) else set()
+    if isinstance(operation, CopyBatch):
+        return set().union(*(cells(target) for _, target in operation.copies))
+    return cells(operation.target) if isinstance(operation, Copy | Gather | Scatter | HostCopy | HostWrite | Release) else set()
 
 
 def cells(access: Access) -> set[tuple[str, int, int]]:

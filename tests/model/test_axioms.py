@@ -6,18 +6,21 @@ import pytest
 
 from kvstage_model.axioms import Moment, edges, own, same_event
 from kvstage_model.operations import (
+    Acquire,
     Copy,
     Event,
     HostRead,
     HostWrite,
     Launch,
     Operation,
+    QueryEvent,
     RecordEvent,
+    Release,
     SyncEvent,
     SyncStream,
     WaitEvent,
 )
-from kvstage_model.races import races
+from kvstage_model.races import HappensBefore, races
 from kvstage_model.schedules import exhaustive
 from tests.model.programs import BUFFERS, issued, overlapping, run
 
@@ -107,6 +110,56 @@ def test_a_wait_on_the_events_own_stream_orders_nothing_new() -> None:
     assert meet(X, RecordEvent(DONE, "one"), WaitEvent("one", DONE), HostRead(B)) == {(0, 3)}
 
 
+# -- queries: a yes is a wait that is over at once; a "not yet" orders nothing
+
+
+def test_a_query_that_says_yes_is_a_wait() -> None:
+    assert meet(X, RecordEvent(DONE, "one"), QueryEvent(DONE, 1), HostRead(B)) == set()
+    assert meet(X, Y, RecordEvent(DONE, "one"), RecordEvent(DONE, "two"), QueryEvent(DONE, 1), HostRead(B)) == {(0, 5)}
+
+
+def test_a_query_that_says_not_yet_orders_nothing_before_it() -> None:
+    program = issued((X, RecordEvent(DONE, "one"), QueryEvent(DONE, 0), HostRead(B)))
+    assert {(race.first, race.second) for race in races(program)} == {(0, 3)}
+
+
+def test_of_answers_that_no_run_gives_nothing_is_said() -> None:
+    """An event that was waited for has ended, and one that was never recorded has nothing to wait for."""
+    waited = issued((X, RecordEvent(DONE, "one"), SyncEvent(DONE), QueryEvent(DONE, 0), Y, HostRead(C)))
+    never = issued((QueryEvent(DONE, 0), Y, HostRead(C)))
+    for program in (waited, never):
+        assert not HappensBefore(program).possible
+        assert list(races(program)) == []
+        yes = issued([said_yes(each.operation) for each in program])
+        assert HappensBefore(yes).possible
+        assert len(list(races(yes))) == 1
+
+
+def said_yes(operation: Operation) -> Operation:
+    return QueryEvent(operation.event, 1) if isinstance(operation, QueryEvent) else operation
+
+
+# -- A7: rows lent to somebody else
+
+
+def test_rows_are_back_once_they_are_taken_back() -> None:
+    assert meet(Release(B), HostRead(B)) == {(0, 1)}
+    assert meet(Release(B), Acquire(B), HostRead(B)) == set()
+    assert meet(Acquire(B), Release(B), HostRead(B)) == {(1, 2)}, "taken back before they were lent"
+
+
+def test_rows_are_back_only_where_all_that_were_lent_are_taken_back() -> None:
+    pair = LEFT.at(0, 0, 2)
+    assert meet(Release(pair), Acquire(A), HostRead(A)) == {(0, 2)}, "the other row may still be written, and this one"
+    assert meet(Release(A), Acquire(pair), HostRead(A)) == set()
+
+
+def test_whoever_rows_are_lent_to_waits_for_no_stream_and_no_stream_for_him() -> None:
+    """A copy into rows that are lent, and out of them, races: the release is no work of any stream."""
+    assert meet(X, Release(B)) == {(0, 1)}
+    assert meet(Release(A), X, SyncStream("one"), Acquire(A)) == {(0, 1)}
+
+
 # -- the edges themselves
 
 
@@ -125,6 +178,8 @@ def test_only_a_record_makes_an_edge_to_a_wait_for_an_event() -> None:
         WaitEvent("two", DONE),
         SyncStream("one"),
         SyncEvent(DONE),
+        QueryEvent(DONE, 1),
+        QueryEvent(DONE, 0),
         HostRead(B),
     )
     made = {
@@ -133,7 +188,7 @@ def test_only_a_record_makes_an_edge_to_a_wait_for_an_event() -> None:
         for edge in edges(first, second)
         if edge.when and edge.last_record
     }
-    assert made == {("RecordEvent", "SyncEvent", "A5"), ("RecordEvent", "WaitEvent", "A6")}
+    assert made == {("RecordEvent", "SyncEvent", "A5"), ("RecordEvent", "QueryEvent", "A5"), ("RecordEvent", "WaitEvent", "A6")}
 
 
 def test_a_record_and_a_wait_take_no_time_of_their_own() -> None:

@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from kvstage_model import races as module
 from kvstage_model.axioms import Edge, Moment, edges
 from kvstage_model.operations import (
+    Acquire,
     Copy,
     HostCopy,
     HostRead,
     HostWrite,
     Operation,
+    QueryEvent,
     RecordEvent,
+    Release,
     SyncEvent,
     SyncStream,
     WaitEvent,
@@ -74,7 +77,7 @@ def agreement_with_events(examples: int, number: int = 0) -> Counter[str]:
         assert found(program) == pairs
         seen["race"] += bool(pairs)
         seen["none"] += not pairs
-        for kind in (SyncStream, SyncEvent, WaitEvent, RecordEvent):
+        for kind in (SyncStream, SyncEvent, WaitEvent, RecordEvent, QueryEvent, Acquire):
             seen[kind.__name__] += len(found(without(program, kind))) > len(pairs)
 
     agree()
@@ -85,7 +88,8 @@ def test_with_events_and_kernels_they_agree_too() -> None:
     seen = agreement_with_events(EXAMPLES)
     assert seen["race"] > EXAMPLES // 6
     assert seen["none"] > EXAMPLES // 6
-    assert min(seen["RecordEvent"], seen["SyncEvent"], seen["WaitEvent"]) > EXAMPLES // 6
+    assert min(seen["RecordEvent"], seen["SyncEvent"], seen["WaitEvent"], seen["QueryEvent"]) > EXAMPLES // 8
+    assert seen["Acquire"] > EXAMPLES // 20
 
 
 @pytest.mark.extended
@@ -123,7 +127,10 @@ def test_delays_show_every_race(strategy: st.SearchStrategy[tuple[Issued, ...]])
     assert seen[True] > EXAMPLES // 6
 
 
-@pytest.mark.parametrize(("strategy", "kinds"), [(programs(), {"Copy", "HostCopy"}), (programs_with_events(), {"Copy", "Launch"})])
+@pytest.mark.parametrize(
+    ("strategy", "kinds"),
+    [(programs(), {"Copy", "HostCopy"}), (programs_with_events(), {"Copy", "Launch", "CopyBatch", "Release"})],
+)
 def test_the_schedule_of_a_race_lets_it_happen(strategy: st.SearchStrategy[tuple[Issued, ...]], kinds: set[str]) -> None:
     seen: Counter[str] = Counter()
 
@@ -146,6 +153,7 @@ NEEDS: dict[str, list[Operation]] = {
     "A3": [Copy("one", A, B), Copy("one", B, LEFT.at(1, 0, 1))],
     "A4": [Copy("one", A, B), SyncStream("one"), HostRead(B)],
     "A5": [Copy("one", A, B), RecordEvent(DONE, "one"), SyncEvent(DONE), HostRead(B)],
+    "A7": [Release(A), Acquire(A), HostRead(A)],
     "A6": [Copy("one", A, B), RecordEvent(DONE, "one"), WaitEvent("two", DONE), Copy("two", B, LEFT.at(1, 0, 1))],
 }
 """For each axiom a program without a race, which only this axiom keeps in order."""
