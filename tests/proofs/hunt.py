@@ -172,9 +172,10 @@ class Body:
         for at, line in enumerate(self.lines):
             if line.guard:
                 yield replace(self, lines=(*self.lines[:at], replace(line, guard=""), *self.lines[at + 1 :]))
-        for name, least in (("before", ()), ("after", ()), ("fresh", False), ("longer", False), ("caller", None)):
-            if getattr(self, name) != least:
-                yield replace(self, **{name: least})
+        least = (("before", ()), ("after", ()), ("fresh", False), ("longer", False), ("caller", None))
+        fields: list[dict[str, Any]] = [{name: value} for name, value in least if getattr(self, name) != value]
+        for field in fields:
+            yield replace(self, **field)
 
 
 def reduced(body: Body, still: Callable[[Body], bool]) -> Body:
@@ -225,8 +226,9 @@ def function(body: Body) -> Declared:
 
 def _once(verb: str, stream: str, name: str, last: Event) -> Operation:
     edge = Event(name)
-    made = {"sync": SyncStream(stream), "record": RecordEvent(edge, stream), "wait": WaitEvent(stream, edge)}
-    return made.get(verb) or {"last": SyncEvent(last), "record last": RecordEvent(last, stream)}[verb]
+    made: dict[str, Operation] = {"sync": SyncStream(stream), "record": RecordEvent(edge, stream), "wait": WaitEvent(stream, edge)}
+    made |= {"last": SyncEvent(last), "record last": RecordEvent(last, stream)}
+    return made[verb]
 
 
 def _operation(line: Line, at: Here, pooled: Rows, paged: Paged, staged: Rows, packed: Rows, out: Rows) -> Operation:

@@ -60,6 +60,18 @@ POLLED = Body(
     ),
     after=(("sync", "a"),),
 )
+TWICE = Body(
+    (
+        Line("fetch"),
+        Line("record"),
+        Line("hwait", aim="k"),
+        Line("take"),
+        Line("down", stream="b"),
+        Line("record", stream="b"),
+        Line("hwait", aim="k"),
+        Line("look"),
+    )
+)
 LENT = Body((Line("regain"), Line("fill"), Line("store"), Line("sync"), Line("lend")))
 BATCHED = Body((Line("batch"), Line("sync"), Line("take"), Line("look")))
 RIGHT: tuple[tuple[Body, Direction | None], ...] = (
@@ -74,6 +86,7 @@ RIGHT: tuple[tuple[Body, Direction | None], ...] = (
     (BATCHED, READ),
     (PASSED, None),
     (LENT, None),
+    (TWICE, None),
 )
 """Loops that are right, with the direction in which they deliver a result."""
 
