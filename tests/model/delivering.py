@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import islice
 
-from kvstage_model.operations import HostRead, SyncEvent, SyncStream, WaitEvent
+from kvstage_model.operations import SyncEvent, SyncStream, WaitEvent, reads
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.races import races
 from kvstage_model.schedules import delays, exhaustive
@@ -47,8 +47,8 @@ def right_on_every_schedule(calls: Calls, words: str, most: int = 2000) -> int:
 
 
 def delivered(simulation: Simulation) -> int:
-    """How many rows of a result the caller read in a run."""
-    return sum(each.phase == CALLER and isinstance(each.operation, HostRead) for each in simulation.trace.program)
+    """How many rows of a result the caller, the host or a kernel, read in a run."""
+    return sum(len(reads(each.operation)) for each in simulation.trace.program if each.phase == CALLER)
 
 
 def wrong_somewhere(calls: Calls) -> bool:
