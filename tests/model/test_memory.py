@@ -3,12 +3,32 @@
 import pytest
 
 from kvstage_model.memory import BoundsError
-from kvstage_model.operations import Buffer, Copy, HostCopy, HostRead, HostWrite, Memory, Operation, SyncStream
+from kvstage_model.operations import (
+    Buffer,
+    Copy,
+    Gather,
+    HostCopy,
+    HostRead,
+    HostWrite,
+    Memory,
+    Operation,
+    Paged,
+    Scatter,
+    SyncStream,
+)
+from kvstage_model.runs import PagedRows
 from kvstage_model.schedules import IssueOrder
 from kvstage_model.scheme import Direction, Result, Scheme
 from kvstage_model.simulator import simulate
 
 POOL, OUT = Buffer("pool", Memory.DEVICE, 2, 1), Buffer("out", Memory.PAGEABLE, 1, 1)
+
+
+BOTH = Buffer("both", Memory.PINNED, 1, 2).at(0, 0, 2)
+TWO, TWICE, LESS = (
+    Paged(POOL, PagedRows(table.__getitem__, 2, 1, 0, 2), 0, count) for table, count in (((1, 5), 2), ((1, 1), 2), ((0, 1), -1))
+)
+"""Rows of blocks 1 and 5, of block 1 twice, and less than none."""
 
 
 def one_row(direction: Direction, *operations: Operation) -> Scheme:
@@ -54,6 +74,9 @@ def test_a_second_call_does_not_take_the_first_ones_rows() -> None:
         (HostRead(POOL.at(0, -1, 1)), "is not inside pool"),
         (HostWrite(POOL.at(0, 0, 2)), "is not inside pool"),
         (HostWrite(POOL.at(0, 1, -1)), "is not inside pool"),
+        (Gather("one", TWO, BOTH), r"pool\[5\].rows\[0:1\] is not inside pool, which has 2 slots of 1 rows"),  # the row that is
+        (Scatter("one", BOTH, TWICE), "not so: no row of pool is written twice"),
+        (Scatter("one", BOTH, LESS), "not so: the count of rows of pool is not negative"),
         (Copy("one", POOL.at(0, 0, 1), OUT.at(0, 0, 0)), "on stream one: not so: source and target have as many rows"),
     ],
 )
