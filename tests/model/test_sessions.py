@@ -1,0 +1,48 @@
+"""Sessions: turns of an engine that reads and writes through one ring, between kernels of its own."""
+
+from itertools import product
+
+import pytest
+
+from kvstage_model.operations import Copy, RecordEvent, SyncEvent, WaitEvent
+from kvstage_model.races import races
+from kvstage_model.runs import PagedRows, Runs, by_block, by_row
+from kvstage_model.scheme import Scheme
+from kvstage_model.sessions import ring_session, ring_session_on_two_streams
+from kvstage_model.trace import unroll
+from kvstage_model.variants import orderings, without
+
+SESSIONS = (ring_session, ring_session_on_two_streams)
+FORTH, BACK = (PagedRows(table.__getitem__, 3, 2, 1, 5) for table in ((0, 1, 2), (2, 1, 0)))
+"""Four rows of three blocks, in the order of the pool and against it."""
+
+
+def racy(*turns: Scheme) -> bool:
+    return next(races(unroll(turns)), None) is not None
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+def test_turns_follow_each_other_without_a_race(session: type) -> None:
+    """Whatever is read and written, in runs of other lengths, in each order, through few slots and many."""
+    parts: list[tuple[Runs, Runs]] = [
+        (by_row(FORTH), by_row(BACK)),
+        (by_block(FORTH), by_block(FORTH)),
+        (by_block(BACK), by_block(FORTH)),
+    ]
+    tried = 0
+    for (reads, writes), slots in product(parts, (1, 2, 3, 5)):
+        turn = session(reads, writes, slots)
+        assert not racy(turn, turn, turn)
+        tried += sum(isinstance(each.operation, Copy) for each in unroll([turn]))
+    assert tried > 50
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+def test_each_edge_of_a_session_is_needed(session: type) -> None:
+    """Every wait and record of the turn, those of the ring and those of the caller, in two turns through two slots."""
+    turn = session(by_row(FORTH), by_row(BACK), 2)
+    named = orderings(turn)
+    assert {name.kind for name in named} >= {RecordEvent, SyncEvent, WaitEvent}
+    assert len(named) >= 10
+    needless = [str(name) for name in named if not racy(without(name)(turn), without(name)(turn))]
+    assert needless == []
