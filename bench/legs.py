@@ -7,7 +7,7 @@ import torch
 
 from kvstage import PagedPool, Stager, ThreadDevice
 from kvstage.thread_device import Bytes
-from kvstage_model.operations import Memory
+from kvstage_model.buffers import Memory
 
 from .glm import Cache
 from .pools import BLOCK_SIZE, FILL, Paged, empty_pool, filled_pool, raw, same_bytes

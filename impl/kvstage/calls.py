@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import torch
 from torch.autograd.graph import increment_version
 
+from kvstage_model.buffers import Memory
 from kvstage_model.library import SLOTS, Pair, usual_chunk
-from kvstage_model.operations import Memory
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.runs import PagedRows
 from kvstage_model.scheme import Scheme

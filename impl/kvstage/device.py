@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kvstage_model.operations import Memory
+from kvstage_model.buffers import Memory
 
 B = TypeVar("B")
 E = TypeVar("E")

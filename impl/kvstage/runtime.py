@@ -7,18 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from kvstage_model.buffers import Buffer, Memory, Paged, Rows
 from kvstage_model.operations import (
-    Buffer,
     Copy,
     CopyBatch,
     Event,
     Gather,
     HostCopy,
-    Memory,
     Operation,
-    Paged,
     RecordEvent,
-    Rows,
     Scatter,
     SyncEvent,
     SyncStream,

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from kvstage_model.buffers import Memory
 from kvstage_model.machine import Machine
-from kvstage_model.operations import Memory
 from kvstage_model.schedules import Schedule
 
 from .device import Index

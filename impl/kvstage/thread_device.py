@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from kvstage_model.operations import Memory
+from kvstage_model.buffers import Memory
 
 from . import host_kernels
 from .device import Index

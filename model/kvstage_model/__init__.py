@@ -3,9 +3,9 @@
 What a scheme is written with can be imported from here. z3 is imported by the modules that prove, never by this one.
 """
 
+from .buffers import Buffer, Memory, Paged, Rows
 from .operations import (
     Acquire,
-    Buffer,
     Copy,
     CopyBatch,
     Event,
@@ -14,13 +14,10 @@ from .operations import (
     HostRead,
     HostWrite,
     Launch,
-    Memory,
     Operation,
-    Paged,
     QueryEvent,
     RecordEvent,
     Release,
-    Rows,
     Scatter,
     SyncEvent,
     SyncStream,

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from itertools import combinations, product
 
+from .buffers import Access, Paged, Rows, disjoint
 from .contract import Clause
-from .operations import Access, Launch, Operation, Paged, Rows, disjoint, moves, reads, writes
+from .operations import Launch, Operation, moves, reads, writes
 
 
 def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:

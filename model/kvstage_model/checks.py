@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import z3
 
+from .buffers import Access, Paged
 from .merge import identical
-from .operations import Access, Operation, Paged, QueryEvent, event_of, reads, writes
+from .operations import Operation, QueryEvent, event_of, reads, writes
 from .ranges import ANSWER
 from .scheme import Scheme
 from .symbolic import Index, Term, UnsupportedError

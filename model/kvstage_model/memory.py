@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from .bounds import broken_bound
-from .operations import Access, Buffer, HostRead, Operation, parts, reads, writes
+from .buffers import Access, Buffer, parts
+from .operations import HostRead, Operation, reads, writes
 from .scheme import Direction, Scheme
 from .trace import Issued, describe, span
 

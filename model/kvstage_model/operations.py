@@ -5,85 +5,10 @@ Nothing compares by value: `==` between symbolic fields would fork the proof sil
 by name, with the functions at the end of this file.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
-
-@runtime_checkable
-class Addressed(Protocol):
-    """What knows where the rows of a transfer lie."""
-
-    @property
-    def address(self) -> Callable[[int], tuple[int, int]]:
-        """Block and row of the `position`-th row of the transfer."""
-        ...  # pragma: no cover
-
-
-class Memory(Enum):
-    """Where a buffer lies."""
-
-    DEVICE = "device"
-    """The device's own memory: the host can't address it."""
-    PINNED = "pinned"
-    """Page-locked host memory: an asynchronous copy reads and writes it while it runs."""
-    PAGEABLE = "pageable"
-    """Ordinary host memory."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Buffer:
-    """`slots` slots of `rows` rows each. Buffers of different names never share a byte."""
-
-    name: str
-    memory: Memory
-    slots: int
-    rows: int
-
-    def at(self, slot: int, start: int, count: int) -> "Rows":
-        """The `count` rows from `start` on, inside one slot."""
-        return Rows(self, slot, start, count)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """`count` neighbouring rows inside one slot of a buffer."""
-
-    buffer: Buffer
-    slot: int
-    start: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Paged:
-    """Rows `first` .. `first + count - 1` of a transfer, each at its own address in the pool: what a kernel reaches."""
-
-    buffer: Buffer
-    rows: Addressed
-    first: int
-    count: int
-
-    def at(self, row: int) -> Rows:
-        """The one row of the pool that is row `row` of these."""
-        slot, start = self.rows.address(self.first + row)
-        return Rows(self.buffer, slot, start, 1)
-
-
-Access: TypeAlias = Rows | Paged
-"""What an operation reads or writes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Where the first rows of a concrete transfer lie, as a list: plain data, unlike a partition's functions."""
-
-    places: tuple[tuple[int, int], ...]
-
-    def address(self, position: int) -> tuple[int, int]:
-        """Block and row of the `position`-th row."""
-        return self.places[position]
+from .buffers import Access, Paged, Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,21 +196,6 @@ def event_of(operation: Operation) -> Event | None:
     return operation.event if isinstance(operation, RecordEvent | SyncEvent | WaitEvent | QueryEvent) else None
 
 
-def parts(access: Access) -> tuple[Rows, ...]:
-    """The runs of rows that an access consists of. Needs a concrete count."""
-    return (access,) if isinstance(access, Rows) else tuple(access.at(row) for row in range(access.count))
-
-
-def overlap(first: Rows, second: Rows) -> bool:
-    """Whether two runs have a row in common. Runs of different buffers never have."""
-    return (
-        (first.buffer.name == second.buffer.name)
-        & (first.slot == second.slot)
-        & (first.start < second.start + second.count)
-        & (second.start < first.start + first.count)
-    )
-
-
 def covers(first: Rows, second: Rows) -> bool:
     """Whether the first run has all rows of the second one."""
     return (
@@ -293,14 +203,4 @@ def covers(first: Rows, second: Rows) -> bool:
         & (first.slot == second.slot)
         & (first.start <= second.start)
         & (second.start + second.count <= first.start + first.count)
-    )
-
-
-def disjoint(first: Rows, second: Rows) -> bool:
-    """Whether two runs have no row in common: `not overlap`, written so that it needs no truth of its parts."""
-    return (
-        (first.buffer.name != second.buffer.name)
-        | (first.slot != second.slot)
-        | (first.start >= second.start + second.count)
-        | (second.start >= first.start + first.count)
     )

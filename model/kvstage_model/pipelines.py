@@ -6,21 +6,8 @@ next ones are under way. A slot is refilled in the step after it was taken, so i
 
 from collections.abc import Iterator
 
-from .operations import (
-    Buffer,
-    Copy,
-    Event,
-    Gather,
-    HostCopy,
-    Memory,
-    Operation,
-    Paged,
-    RecordEvent,
-    Scatter,
-    SyncEvent,
-    SyncStream,
-    WaitEvent,
-)
+from .buffers import Buffer, Memory, Paged
+from .operations import Copy, Event, Gather, HostCopy, Operation, RecordEvent, Scatter, SyncEvent, SyncStream, WaitEvent
 from .parameters import Distinct
 from .ranges import Positive
 from .runs import Piece, Pieces, Runs

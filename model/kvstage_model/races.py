@@ -11,7 +11,8 @@ from graphlib import TopologicalSorter
 from itertools import product
 
 from .axioms import Moment, edges, not_yet, own
-from .operations import Access, Operation, QueryEvent, overlap, parts, reads, writes
+from .buffers import Access, overlap, parts
+from .operations import Operation, QueryEvent, reads, writes
 from .trace import Issued, Trace, TraceEvent
 
 MOMENTS = tuple(Moment)

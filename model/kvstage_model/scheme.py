@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
-from .operations import Buffer, Event, HostRead, HostWrite, Launch, Operation, QueryEvent, RecordEvent, Rows, SyncEvent, WaitEvent
+from .buffers import Buffer, Rows
+from .operations import Event, HostRead, HostWrite, Launch, Operation, QueryEvent, RecordEvent, SyncEvent, WaitEvent
 
 LOOP, CALLER = "loop", "caller"
 """The names of the phase that moves rows, and of what the caller does after the call has returned."""

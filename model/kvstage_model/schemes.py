@@ -5,7 +5,8 @@ The library runs these loops and the prover proves them: there is no other copy.
 
 from collections.abc import Iterator
 
-from .operations import Buffer, Copy, Gather, HostCopy, Memory, Operation, Paged, Scatter, SyncStream
+from .buffers import Buffer, Memory, Paged
+from .operations import Copy, Gather, HostCopy, Operation, Scatter, SyncStream
 from .parameters import Distinct
 from .runs import PagedRows, Piece, Pieces, Runs
 from .scheme import Direction, Result, Scheme

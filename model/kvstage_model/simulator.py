@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import assert_never, cast
 
+from .buffers import Rows
 from .machine import Machine
 from .memory import Cells, Judge, Wrong, check, initially_filled
 from .operations import (
@@ -21,7 +22,6 @@ from .operations import (
     QueryEvent,
     RecordEvent,
     Release,
-    Rows,
     Scatter,
     SyncEvent,
     SyncStream,

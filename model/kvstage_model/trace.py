@@ -8,22 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from .axioms import Moment
-from .operations import (
-    Access,
-    Gather,
-    Launch,
-    Listed,
-    OnStream,
-    Operation,
-    Paged,
-    Release,
-    Rows,
-    Scatter,
-    event_of,
-    reads,
-    stream_of,
-    writes,
-)
+from .buffers import Access, Listed, Paged, Rows
+from .operations import Gather, Launch, OnStream, Operation, Release, Scatter, event_of, reads, stream_of, writes
 from .scheme import Scheme
 
 ELSEWHERE = "elsewhere"

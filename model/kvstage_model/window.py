@@ -10,8 +10,8 @@ from itertools import chain
 import z3
 
 from .axioms import AXIOMS, Edge, Moment, edges, own
+from .buffers import Access, Rows, overlap
 from .model import Instance, SchemeModel
-from .operations import Access, Rows, overlap
 from .symbolic import Term
 
 

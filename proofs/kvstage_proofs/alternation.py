@@ -11,8 +11,9 @@ from itertools import product
 
 import z3
 
+from kvstage_model.buffers import Access
 from kvstage_model.model import Instance
-from kvstage_model.operations import Access, reads, writes
+from kvstage_model.operations import reads, writes
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.search import hazard, search
 from kvstage_model.window import Window

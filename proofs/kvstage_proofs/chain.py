@@ -5,8 +5,9 @@ from typing import TypeAlias
 
 import z3
 
+from kvstage_model.buffers import Access, Paged, Rows
 from kvstage_model.model import Instance, Site
-from kvstage_model.operations import Access, Paged, Rows, moves, writes
+from kvstage_model.operations import moves, writes
 from kvstage_model.symbolic import Term
 from kvstage_model.window import Window
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, get_args
 
-from kvstage_model.operations import Buffer, Operation, reads, writes
+from kvstage_model.buffers import Buffer
+from kvstage_model.operations import Operation, reads, writes
 from kvstage_model.parameters import Declared, Parameter
 from kvstage_model.scheme import Result, Scheme
 from kvstage_model.symbolic import Index, UnsupportedError

@@ -6,17 +6,8 @@ A habit is stated as what it comes to: the host waits for the operation before i
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from kvstage_model.operations import (
-    Buffer,
-    Copy,
-    Gather,
-    HostCopy,
-    Launch,
-    Memory,
-    Operation,
-    Scatter,
-    SyncStream,
-)
+from kvstage_model.buffers import Buffer, Memory
+from kvstage_model.operations import Copy, Gather, HostCopy, Launch, Operation, Scatter, SyncStream
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.runs import Runs
 from kvstage_model.scheme import Direction, Result, Scheme

@@ -5,20 +5,18 @@ Each stands for a pattern of serving engines, and each has the mistake that is m
 
 from collections.abc import Iterator
 
+from kvstage_model.buffers import Buffer, Memory, Rows
 from kvstage_model.operations import (
     Acquire,
-    Buffer,
     Copy,
     CopyBatch,
     Event,
     HostCopy,
     HostWrite,
-    Memory,
     Operation,
     QueryEvent,
     RecordEvent,
     Release,
-    Rows,
     SyncStream,
 )
 from kvstage_model.parameters import Distinct

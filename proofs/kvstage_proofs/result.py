@@ -14,8 +14,9 @@ from itertools import product
 
 import z3
 
+from kvstage_model.buffers import Access, Rows
 from kvstage_model.model import Instance, SchemeModel
-from kvstage_model.operations import Access, Rows, moves, reads, writes
+from kvstage_model.operations import moves, reads, writes
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.scheme import CALLER, LOOP, Direction, Result, Scheme
 from kvstage_model.search import search, wrong_rows

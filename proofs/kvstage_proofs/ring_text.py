@@ -9,18 +9,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeVar
 
-from kvstage_model.operations import (
-    Copy,
-    HostCopy,
-    Memory,
-    Operation,
-    RecordEvent,
-    Rows,
-    SyncEvent,
-    SyncStream,
-    event_of,
-    stream_of,
-)
+from kvstage_model.buffers import Memory, Rows
+from kvstage_model.operations import Copy, HostCopy, Operation, RecordEvent, SyncEvent, SyncStream, event_of, stream_of
 from kvstage_model.parameters import SchemeFunction, declared
 from kvstage_model.runs import PagedRows, Runs, by_row
 from kvstage_model.scheme import Direction, Scheme

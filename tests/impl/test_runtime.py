@@ -11,8 +11,9 @@ from plain import plain_read, random_blocks, random_rows, same
 
 from kvstage import PagedPool, SchemeError, Stager, ThreadDevice
 from kvstage.runtime import Runtime
+from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY, Pair
-from kvstage_model.operations import Copy, HostCopy, HostRead, Memory, SyncStream
+from kvstage_model.operations import Copy, HostCopy, HostRead, SyncStream
 from kvstage_model.runs import PagedRows
 from kvstage_model.schemes import STREAM
 

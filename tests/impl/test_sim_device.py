@@ -7,7 +7,7 @@ import torch
 from kvstage import ClosedError, DeviceError, SimDevice
 from kvstage.sim_device import PATIENCE, UNWRITTEN
 from kvstage_model.axioms import Moment
-from kvstage_model.operations import Memory
+from kvstage_model.buffers import Memory
 from kvstage_model.schedules import Hold, IssueOrder
 
 

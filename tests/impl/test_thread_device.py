@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from kvstage import ClosedError, DeviceError, ThreadDevice
-from kvstage_model.operations import Memory
+from kvstage_model.buffers import Memory
 
 SECONDS = 20
 """How long a test waits for a thread before it calls it hung."""

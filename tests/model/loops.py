@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kvstage_model.operations import Buffer, Copy, HostCopy, HostWrite, Memory, Operation, Rows, SyncStream
+from kvstage_model.buffers import Buffer, Memory, Rows
+from kvstage_model.operations import Copy, HostCopy, HostWrite, Operation, SyncStream
 from kvstage_model.parameters import Declared, Parameter
 from kvstage_model.runs import Runs
 from kvstage_model.scheme import Direction, Result, Scheme

@@ -7,11 +7,10 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from kvstage_model.axioms import Moment
+from kvstage_model.buffers import Access, Buffer, Memory, Paged, Rows
 from kvstage_model.machine import Machine
 from kvstage_model.operations import (
-    Access,
     Acquire,
-    Buffer,
     Copy,
     CopyBatch,
     Event,
@@ -20,13 +19,10 @@ from kvstage_model.operations import (
     HostRead,
     HostWrite,
     Launch,
-    Memory,
     Operation,
-    Paged,
     QueryEvent,
     RecordEvent,
     Release,
-    Rows,
     Scatter,
     SyncEvent,
     SyncStream,

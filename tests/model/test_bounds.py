@@ -10,22 +10,9 @@ from hypothesis import strategies as st
 
 from kvstage_model import bounds as module
 from kvstage_model.bounds import bounds, broken_bound
+from kvstage_model.buffers import Buffer, Memory, Paged, Rows
 from kvstage_model.contract import Clause
-from kvstage_model.operations import (
-    Buffer,
-    Copy,
-    Gather,
-    HostCopy,
-    HostRead,
-    HostWrite,
-    Launch,
-    Memory,
-    Operation,
-    Paged,
-    Rows,
-    Scatter,
-    SyncStream,
-)
+from kvstage_model.operations import Copy, Gather, HostCopy, HostRead, HostWrite, Launch, Operation, Scatter, SyncStream
 from kvstage_model.runs import PagedRows
 from tests.model.programs import cells, total
 

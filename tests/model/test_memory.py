@@ -2,20 +2,9 @@
 
 import pytest
 
+from kvstage_model.buffers import Buffer, Memory, Paged
 from kvstage_model.memory import BoundsError
-from kvstage_model.operations import (
-    Buffer,
-    Copy,
-    Gather,
-    HostCopy,
-    HostRead,
-    HostWrite,
-    Memory,
-    Operation,
-    Paged,
-    Scatter,
-    SyncStream,
-)
+from kvstage_model.operations import Copy, Gather, HostCopy, HostRead, HostWrite, Operation, Scatter, SyncStream
 from kvstage_model.runs import PagedRows
 from kvstage_model.schedules import IssueOrder
 from kvstage_model.scheme import Direction, Result, Scheme

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 import z3
 
+from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.merge import identical, merge, shape, spine
-from kvstage_model.operations import Buffer, Copy, HostCopy, HostRead, Memory, Operation, SyncStream
+from kvstage_model.operations import Copy, HostCopy, HostRead, Operation, SyncStream
 from kvstage_model.world import World
 from tests.model.terms import value
 

@@ -10,8 +10,9 @@ import z3
 
 from kvstage_model import library, schemes
 from kvstage_model import model as module
+from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.model import SchemeModel
-from kvstage_model.operations import Buffer, Copy, HostRead, HostWrite, Memory, Operation, SyncStream, reads, writes
+from kvstage_model.operations import Copy, HostRead, HostWrite, Operation, SyncStream, reads, writes
 from kvstage_model.parameters import AtLeast, SchemeFunction
 from kvstage_model.runs import PagedRows, Runs
 from kvstage_model.scheme import Direction, Result, Scheme

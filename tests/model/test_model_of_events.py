@@ -7,8 +7,9 @@ import pytest
 import z3
 
 from kvstage_model.axioms import Moment
+from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.model import Instance, SchemeModel
-from kvstage_model.operations import Buffer, Copy, Event, HostWrite, Memory, Operation, RecordEvent, SyncEvent, WaitEvent
+from kvstage_model.operations import Copy, Event, HostWrite, Operation, RecordEvent, SyncEvent, WaitEvent
 from kvstage_model.parameters import AtLeast, SchemeFunction
 from kvstage_model.pipelines import gather_read, gather_write, ring_read, ring_write
 from kvstage_model.races import HappensBefore

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kvstage_model import races as module
 from kvstage_model.axioms import Edge, Moment, edges
+from kvstage_model.buffers import disjoint, overlap
 from kvstage_model.operations import (
     Acquire,
     Copy,
@@ -24,8 +25,6 @@ from kvstage_model.operations import (
     SyncEvent,
     SyncStream,
     WaitEvent,
-    disjoint,
-    overlap,
 )
 from kvstage_model.races import HappensBefore, Race, conflicts, races
 from kvstage_model.schedules import Replay, delays, exhaustive

@@ -5,8 +5,9 @@ from functools import partial
 import pytest
 
 from kvstage_model.axioms import Moment
+from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.machine import Machine
-from kvstage_model.operations import Buffer, Copy, HostRead, Memory, SyncStream
+from kvstage_model.operations import Copy, HostRead, SyncStream
 from kvstage_model.schedules import (
     Hold,
     IssueOrder,

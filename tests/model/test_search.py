@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import pytest
 
 from kvstage_model import library, schemes
-from kvstage_model.operations import Buffer, Copy, HostRead, HostWrite, Memory, SyncStream
+from kvstage_model.buffers import Buffer, Memory
+from kvstage_model.operations import Copy, HostRead, HostWrite, SyncStream
 from kvstage_model.parameters import AtLeast, SchemeFunction, allowing_duplicates
 from kvstage_model.runs import PagedRows, by_block
 from kvstage_model.scheme import Direction, Scheme

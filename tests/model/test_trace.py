@@ -1,7 +1,8 @@
 """Programs and traces in words."""
 
+from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.library import per_block_write, per_row_read
-from kvstage_model.operations import Buffer, Copy, HostCopy, HostRead, HostWrite, Memory, SyncStream
+from kvstage_model.operations import Copy, HostCopy, HostRead, HostWrite, SyncStream
 from kvstage_model.runs import PagedRows
 from kvstage_model.schedules import Hold
 from kvstage_model.scheme import Scheme

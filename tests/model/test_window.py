@@ -9,8 +9,9 @@ import z3
 
 from kvstage_model import window as module
 from kvstage_model.axioms import Edge, Moment
+from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.model import Instance, SchemeModel
-from kvstage_model.operations import Buffer, Copy, HostWrite, Memory, Operation, SyncStream
+from kvstage_model.operations import Copy, HostWrite, Operation, SyncStream
 from kvstage_model.parameters import AtLeast
 from kvstage_model.races import HappensBefore
 from kvstage_model.scheme import Scheme

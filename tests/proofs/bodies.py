@@ -5,19 +5,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from kvstage_model.operations import (
-    Buffer,
-    Copy,
-    Event,
-    HostCopy,
-    HostWrite,
-    Memory,
-    Operation,
-    RecordEvent,
-    SyncEvent,
-    SyncStream,
-    WaitEvent,
-)
+from kvstage_model.buffers import Buffer, Memory
+from kvstage_model.operations import Copy, Event, HostCopy, HostWrite, Operation, RecordEvent, SyncEvent, SyncStream, WaitEvent
 from kvstage_model.parameters import Declared, Parameter
 from kvstage_model.scheme import Direction, Result, Scheme
 

@@ -40,7 +40,8 @@ def judgement(verdict: Verdict, expected: Verdict = PROVED) -> Judgement:
 HEAD = """\
 from typing import Annotated, Any
 
-from kvstage_model.operations import Buffer, Copy, HostCopy, Memory, SyncStream
+from kvstage_model.buffers import Buffer, Memory
+from kvstage_model.operations import Copy, HostCopy, SyncStream
 from kvstage_model.parameters import AtLeast
 from kvstage_model.runs import Runs
 from kvstage_model.scheme import Direction, Result, Scheme

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kvstage_model.buffers import Buffer, Memory, Paged, Rows
 from kvstage_model.operations import (
     Acquire,
-    Buffer,
     Copy,
     CopyBatch,
     Event,
@@ -18,13 +18,10 @@ from kvstage_model.operations import (
     HostRead,
     HostWrite,
     Launch,
-    Memory,
     Operation,
-    Paged,
     QueryEvent,
     RecordEvent,
     Release,
-    Rows,
     Scatter,
     SyncEvent,
     SyncStream,

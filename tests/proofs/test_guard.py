@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.model import SchemeModel
-from kvstage_model.operations import Buffer, Copy, Memory, SyncStream
+from kvstage_model.operations import Copy, SyncStream
 from kvstage_model.parameters import Declared, declared
 from kvstage_model.runs import PagedRows, Runs, by_row
 from kvstage_model.scheme import Scheme

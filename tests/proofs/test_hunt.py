@@ -19,20 +19,18 @@ import z3
 
 from kvstage_model import axioms, model, window
 from kvstage_model.axioms import Edge, Moment
+from kvstage_model.buffers import Buffer, Memory, overlap
 from kvstage_model.operations import (
     Acquire,
-    Buffer,
     Copy,
     Event,
     HostRead,
     HostWrite,
-    Memory,
     Operation,
     QueryEvent,
     RecordEvent,
     Release,
     SyncStream,
-    overlap,
 )
 from kvstage_model.parameters import Declared, Parameter
 from kvstage_model.races import HappensBefore, Race, races

@@ -10,8 +10,9 @@ import pytest
 from kvstage_model import axioms
 from kvstage_model import window as window_module
 from kvstage_model.axioms import Edge, Moment
+from kvstage_model.buffers import Rows
 from kvstage_model.model import Instance
-from kvstage_model.operations import Operation, Rows
+from kvstage_model.operations import Operation
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.races import Race, races
 from kvstage_model.search import wrong_rows

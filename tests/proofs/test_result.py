@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import z3
 
+from kvstage_model.buffers import Rows
 from kvstage_model.model import Instance
-from kvstage_model.operations import Copy, HostCopy, HostWrite, Operation, Rows
+from kvstage_model.operations import Copy, HostCopy, HostWrite, Operation
 from kvstage_model.scheme import Direction
 from kvstage_proofs.chain import Chain
 from kvstage_proofs.judge import judge, verdict_of

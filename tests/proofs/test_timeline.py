@@ -3,7 +3,8 @@
 import pytest
 
 from kvstage_model.axioms import Moment
-from kvstage_model.operations import Buffer, Copy, Event, HostRead, Memory, Operation, RecordEvent, Release, SyncStream
+from kvstage_model.buffers import Buffer, Memory
+from kvstage_model.operations import Copy, Event, HostRead, Operation, RecordEvent, Release, SyncStream
 from kvstage_model.races import HappensBefore, Race, races
 from kvstage_model.trace import Issued, Trace, TraceEvent
 from kvstage_proofs.timeline import LANE, timeline

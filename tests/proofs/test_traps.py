@@ -9,9 +9,10 @@ import pytest
 import z3
 
 from kvstage_model.bounds import bounds
+from kvstage_model.buffers import Buffer, Memory, Rows
 from kvstage_model.contract import Clause
 from kvstage_model.model import Instance
-from kvstage_model.operations import Buffer, Copy, HostWrite, Memory, Operation, Rows, SyncStream
+from kvstage_model.operations import Copy, HostWrite, Operation, SyncStream
 from kvstage_model.parameters import AtLeast, SchemeFunction
 from kvstage_model.runs import PagedRows, by_row
 from kvstage_model.scheme import Scheme

@@ -5,9 +5,10 @@ from dataclasses import astuple, dataclass, replace
 from functools import partial
 from random import Random
 
+from kvstage_model.buffers import Rows
 from kvstage_model.machine import Machine
 from kvstage_model.memory import Cells, Token
-from kvstage_model.operations import Copy, HostCopy, Operation, RecordEvent, Rows, SyncEvent, SyncStream
+from kvstage_model.operations import Copy, HostCopy, Operation, RecordEvent, SyncEvent, SyncStream
 from kvstage_model.parameters import SchemeFunction, declared
 from kvstage_model.runs import PagedRows, by_block, by_row
 from kvstage_model.schedules import Move as MachineMove
