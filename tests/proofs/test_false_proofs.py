@@ -1,0 +1,103 @@
+"""False proofs that were found, each as the smallest loop of which T1 was PROVED though it races."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kvstage_model import axioms, model
+from kvstage_model.operations import (
+    Acquire,
+    Buffer,
+    Copy,
+    Event,
+    HostRead,
+    HostWrite,
+    Memory,
+    Operation,
+    QueryEvent,
+    RecordEvent,
+    Release,
+    SyncStream,
+    overlap,
+)
+from kvstage_model.parameters import Declared, Parameter
+from kvstage_model.ranges import Flags
+from kvstage_model.scheme import Scheme
+from kvstage_proofs.hazards import T1
+from kvstage_proofs.judge import judge
+from kvstage_proofs.obligation import Verdict
+
+PROVED, REFUTED, UNSUPPORTED = Verdict.PROVED, Verdict.REFUTED, Verdict.UNSUPPORTED
+STAGE, POOL = Buffer("stage", Memory.PINNED, 9, 1), Buffer("pool", Memory.DEVICE, 9, 1)
+Answer = Callable[[Flags, Flags, int], tuple[int, int]]
+"""What two queries of a step answer, from the flags that a scheme declares and its step."""
+
+FORESEEN: dict[str, Answer] = {
+    "a number": lambda free, other, i: (1, 1),
+    "a number that follows from the step": lambda free, other, i: (min(i, 1), min(i, 1)),
+    "the flag of another step": lambda free, other, i: (free(0), free(0)),
+    "the opposite of a flag": lambda free, other, i: (1 - free(i), 1 - free(i)),
+    "one flag for both": lambda free, other, i: (free(i), free(i)),
+}
+
+
+def asking(answer: Answer) -> Declared:
+    """Copies on two streams, asks both whether they have ended, and reads what b brought where the answer of a is yes."""
+
+    def scheme(n: int, free: Flags, other: Flags) -> Scheme:
+        def step(i: int) -> Iterator[Operation]:
+            answers = answer(free, other, i)
+            for slot, stream in enumerate("ab"):
+                yield Copy(stream, POOL.at(slot, 0, 1), STAGE.at(slot, 0, 1))
+                yield RecordEvent(Event(stream), stream)
+                yield QueryEvent(Event(stream), answers[slot])
+            if answers[0] == 1:
+                yield HostRead(STAGE.at(1, 0, 1))
+            yield SyncStream("a")
+            yield SyncStream("b")
+
+        return Scheme("asking", (STAGE, POOL), n, step)
+
+    return Declared(scheme, (Parameter("n", int), Parameter("free", Flags), Parameter("other", Flags)))
+
+
+def test_with_an_answer_of_its_own_for_each_query_the_race_is_found() -> None:
+    assert judge(T1.of(asking(lambda free, other, i: (free(i), other(i))), "loop")).verdict is REFUTED
+
+
+@pytest.mark.parametrize("answer", FORESEEN.values(), ids=FORESEEN)
+def test_an_answer_that_can_be_foreseen_is_unsupported(answer: Answer) -> None:
+    """It was proved: where answers follow from other numbers, what a driver may do is left out."""
+    judgement = judge(T1.of(asking(answer), "loop"))
+    assert judgement.verdict is UNSUPPORTED
+    assert "Flags" in judgement.reason
+
+
+@pytest.mark.parametrize("answer", FORESEEN.values(), ids=FORESEEN)
+def test_without_the_check_of_answers_it_is_proved(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "check_answers", lambda world, step, operations: None)
+    assert judge(T1.of(asking(answer), "loop")).verdict is PROVED
+
+
+def lending(taken: int) -> Declared:
+    """Lends both rows of a slot, takes back so many of them, and writes the second one."""
+    lent = Buffer("lent", Memory.PINNED, 1, 2)
+
+    def step(i: int) -> Iterator[Operation]:
+        yield Release(lent.at(0, 0, 2))
+        yield Acquire(lent.at(0, 0, taken))
+        yield HostWrite(lent.at(0, 1, 1))
+        yield Acquire(lent.at(0, 0, 2))
+
+    return Declared(lambda n: Scheme("lending", (lent,), n, step), (Parameter("n", int),))
+
+
+def test_rows_that_were_not_taken_back_are_still_lent() -> None:
+    """Taking one row back ended the whole release, and T1 was PROVED."""
+    assert judge(T1.of(lending(taken=2), "loop")).verdict is PROVED
+    assert judge(T1.of(lending(taken=1), "loop")).verdict is REFUTED
+
+
+def test_an_axiom_that_takes_all_rows_back_with_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(axioms, "covers", overlap)
+    assert judge(T1.of(lending(taken=1), "loop")).verdict is PROVED
