@@ -5,20 +5,18 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kvstage_model import axioms, model
+from kvstage_model.buffers import Buffer, Memory, overlap
 from kvstage_model.operations import (
     Acquire,
-    Buffer,
     Copy,
     Event,
     HostRead,
     HostWrite,
-    Memory,
     Operation,
     QueryEvent,
     RecordEvent,
     Release,
     SyncStream,
-    overlap,
 )
 from kvstage_model.parameters import Declared, Parameter
 from kvstage_model.ranges import Flags
