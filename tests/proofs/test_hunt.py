@@ -180,10 +180,10 @@ def smallest_open(tried: Body) -> Body:
 
 
 def test_no_race_of_a_random_loop_is_ruled_out() -> None:
-    hunted = hunt(range(24), reach=1)
+    hunted = hunt(range(18), reach=1)
     print(hunted)
-    assert hunted.seen[PROVED] >= 6
-    assert hunted.seen[REFUTED] >= 6
+    assert hunted.seen[PROVED] >= 4
+    assert hunted.seen[REFUTED] >= 4
 
 
 @pytest.mark.extended
