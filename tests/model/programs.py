@@ -124,7 +124,7 @@ def handed_over(draw: st.DrawFn) -> list[Operation]:
 def programs_with_events(draw: st.DrawFn) -> tuple[Issued, ...]:
     """Rows handed over, with other operations in between, or an operation lost; up to three of them asynchronous."""
     chosen = draw(handed_over())
-    for _ in range(draw(st.integers(0, 4))):
+    for _ in range(draw(st.integers(0, 5))):
         chosen.insert(draw(st.integers(0, len(chosen))), draw(operations_with_events()))
     if draw(st.booleans()):
         del chosen[draw(st.integers(0, len(chosen) - 1))]
