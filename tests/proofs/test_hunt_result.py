@@ -110,12 +110,12 @@ def test_no_random_loop_that_is_proved_delivers_wrong_rows() -> None:
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(4))
 def test_no_random_loop_of_many_that_is_proved_delivers_wrong_rows(part: int) -> None:
-    hunted = hunt(range(1000 + 32 * part, 1032 + 32 * part), result.REACH)
+    hunted = hunt(range(1000 + 16 * part, 1016 + 16 * part), result.REACH)
     print(hunted)
-    assert hunted.seen[PROVED] >= 4
-    assert hunted.seen[REFUTED] >= 4
+    assert hunted.seen[PROVED] >= 1
+    assert hunted.seen[REFUTED] >= 1
 
 
 # -- what hunts and adversaries found

@@ -91,7 +91,13 @@ def test_a_sample_is_stable(obligation: Obligation) -> None:
     _hold(obligation, FEW)
 
 
-TO_PROVE = [obligation for obligation in catalogue() if obligation.statement.expected is Verdict.PROVED]
+QUICK = ("lemmas", "by_row", "by_block", "by_chunk", "merged", "staged", "direct", "gather_pinned")
+"""What is asked 30 times over; the rings and gathers take an hour."""
+TO_PROVE = [
+    obligation
+    for obligation in catalogue()
+    if obligation.statement.expected is Verdict.PROVED and obligation.statement.scheme in QUICK
+]
 
 
 @pytest.mark.extended
