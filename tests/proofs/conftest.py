@@ -1,8 +1,24 @@
-"""The tests of the command line see no GitHub but the one that they set up."""
+"""What the tests of the command line share: a catalogue of their own, and no GitHub but the one that they set up."""
+
+from collections.abc import Callable
 
 import pytest
 
-from kvstage_proofs import github
+from kvstage_proofs import github, loading
+from kvstage_proofs.obligation import Obligation
+
+SetCatalogue = Callable[..., None]
+
+
+@pytest.fixture
+def catalogue_of(monkeypatch: pytest.MonkeyPatch) -> SetCatalogue:
+    """Sets the catalogue, and judges in this process: a worker would state the real one."""
+
+    def replace(*stated: Obligation) -> None:
+        monkeypatch.setattr(loading, "catalogue", lambda: iter(stated))
+        monkeypatch.setattr("kvstage_proofs.runner.processes", lambda _: 1)
+
+    return replace
 
 
 @pytest.fixture(autouse=True)
