@@ -65,6 +65,17 @@ def test_the_wrong_loop_is_refuted_and_the_right_one_proved() -> None:
     assert right.count("PROVED  ") == len(right.splitlines()) - 2 >= 3
 
 
+def test_the_double_buffer_is_proved_with_its_last_two_lines_swapped_and_explained_as_it_stands(files: Path) -> None:
+    text = (files / "double.py").read_text(encoding="utf-8")
+    record, copy = (line for line in text.splitlines(keepends=True) if "RecordEvent(E" in line or 'Copy("h2d"' in line)
+    (files / "swapped.py").write_text(text.replace(record + copy, copy + record), encoding="utf-8")
+    for arguments, code, shown in (("prove swapped.py:upload", 0, "PROVED"), ("explain double.py:upload", 1, "missing")):
+        kvstage = [sys.executable, "-m", "kvstage_proofs", *arguments.split()]
+        run = subprocess.run(kvstage, cwd=files, capture_output=True, text=True, check=False)
+        assert run.returncode == code, run.stderr
+        assert shown in run.stdout
+
+
 def test_the_example_in_model_code_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (example,) = (text for text in blocks("python") if not text.startswith(FILE))
     exec(compile(example, "<the example in README>", "exec"), {})

@@ -5,6 +5,8 @@ operation that wrote this cell, had ended before, and itself took the row from t
 the cell must have ended before the witness began, or begin after the reader has ended. Witnesses are looked for in the
 reader's own step, in those that its waits aim at, and in the step that the scheme names for a row of the result: hints,
 never trusted.
+
+T3 rests on T7: that one kernel writes no row of the pool twice is a demand on bounds.
 """
 
 from collections.abc import Collection, Iterator
