@@ -56,7 +56,7 @@ class Calls:
             _check_rows("out", out, pool, shape)
         if start == stop:
             return Transfer(torch.empty(shape, dtype=pool.dtype) if out is None else out, Stats())
-        scheme = self._scheme(self._pair.read, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop))
+        scheme = self._scheme(self._pair.read, pool, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop))
         if out is None:
             out = self._new(scheme, shape, pool.dtype)
         return Transfer(out, *self._submit(scheme, pool, out, out, left))
@@ -70,7 +70,7 @@ class Calls:
         blocks = touched_blocks(pool, block_table, start, stop, distinct=True)
         if start == stop:
             return Transfer(None, Stats())
-        scheme = self._scheme(self._pair.write, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop))
+        scheme = self._scheme(self._pair.write, pool, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop))
         return Transfer(None, *self._submit(scheme, pool, rows, pool.tensor, left))
 
     def marked(self, stream: str) -> Pending:
@@ -97,8 +97,11 @@ class Calls:
                     self._under_way.appendleft(pending)
                     raise
 
-    def _scheme(self, function: SchemeFunction, rows: PagedRows) -> Scheme:
-        usual = {"slots": self._slots or SLOTS, "chunk": usual_chunk(rows)}
+    def _scheme(self, function: SchemeFunction, pool: PagedPool, rows: PagedRows) -> Scheme:
+        chunk = usual_chunk(rows)
+        within_a_block = 1  # a run across blocks would take the gaps between them along
+        most = chunk if pool.bytes.is_contiguous() else within_a_block
+        usual = {"slots": self._slots or SLOTS, "chunk": chunk, "most": most}
         names = signature(function).parameters
         return function(rows, **{name: value for name, value in usual.items() if name in names})
 

@@ -54,6 +54,7 @@ class Runtime:
     def submit(self, scheme: Scheme, pool: torch.Tensor, host: torch.Tensor) -> Submitted:
         """Performs prologue, steps and epilogue. `pool` and `host` are uint8 [slots, rows, row_bytes].
 
+        A scheme may take a pool without gaps between its blocks for a single slot, so that runs can cross blocks.
         A wait for a stream that is all of the epilogue is left to the caller where the scheme has no staging memory:
         then nothing that the next call of this runtime uses is still in use. Raises SchemeError where the scheme has no
         result to bind them to, binds them to other sizes, or does something that can't be run.
@@ -95,6 +96,8 @@ class Runtime:
 
 
 def _given(scheme: Scheme, result: Result, pool: torch.Tensor, host: torch.Tensor) -> dict[str, torch.Tensor]:
+    if (result.pool.slots, result.pool.rows) == (1, pool.shape[0] * pool.shape[1]) and pool.is_contiguous():
+        pool = pool.view(1, -1, pool.shape[2])
     given = {result.pool.name: (result.pool, pool), result.host.name: (result.host, host)}
     for buffer, tensor in given.values():
         if (buffer.slots, buffer.rows) != tensor.shape[:2]:

@@ -6,16 +6,24 @@ This is the only place where that binding is made: the loops know no partition, 
 from dataclasses import dataclass
 
 from . import pipelines, schemes
+from .merging import merged
 from .parameters import Distinct, SchemeFunction
 from .ranges import Positive
-from .runs import PagedRows, by_block, by_chunk, by_row
+from .runs import PagedRows, Runs, by_block, by_chunk, by_row
 from .scheme import Scheme
-from .schemes import gather_pinned_read, gather_pinned_write, staged_read, staged_write
+from .schemes import (
+    gather_host_read,
+    gather_host_write,
+    gather_pinned_read,
+    gather_pinned_write,
+    staged_read,
+    staged_write,
+)
 
 SLOTS = 4
 """Slots of a ring: enough that the host, the copies and the kernels each have one at work, and one is ready."""
 CHUNK = 2048
-"""Rows of a slot that a kernel fills: 64 blocks of 32, from where on a launch costs little beside its bytes."""
+"""Rows of a slot that a kernel fills, or of a merged run: 64 blocks of 32, from where on a call costs little beside its bytes."""
 
 
 def per_row_read(rows: PagedRows) -> Scheme:
@@ -36,6 +44,21 @@ def per_block_read(rows: PagedRows) -> Scheme:
 def per_block_write(rows: Distinct[PagedRows]) -> Scheme:
     """A copy and a wait for every block that the rows touch."""
     return staged_write(by_block(rows))
+
+
+def per_run_read(rows: PagedRows, most: Positive = CHUNK) -> Scheme:
+    """A copy and a wait for every stretch of up to `most` rows that lie side by side in the pool, across its blocks."""
+    return staged_read(_runs(rows, most))
+
+
+def per_run_write(rows: Distinct[PagedRows], most: Positive = CHUNK) -> Scheme:
+    """A copy and a wait for every stretch of up to `most` rows that lie side by side in the pool, across its blocks."""
+    return staged_write(_runs(rows, most))
+
+
+def _runs(rows: PagedRows, most: int) -> Runs:
+    """Where a run can't be longer than a block, a pool with gaps between its blocks will do: it need not be one slot."""
+    return merged(rows, most) if most > rows.block_size else by_block(rows)
 
 
 def direct_read(rows: PagedRows) -> Scheme:
@@ -69,7 +92,7 @@ def gather_write(rows: Distinct[PagedRows], slots: Positive = SLOTS, chunk: Posi
 
 
 def usual_chunk(rows: PagedRows) -> int:
-    """About CHUNK rows, in whole blocks, and no more than there are to move: what a slot holds unless told otherwise."""
+    """About CHUNK rows, in whole blocks, and no more than there are to move: what a slot or a merged run holds unless told otherwise."""
     return min(max(1, CHUNK // rows.block_size) * rows.block_size, max(1, rows.stop - rows.start))
 
 
@@ -77,7 +100,7 @@ def usual_chunk(rows: PagedRows) -> int:
 class Pair:
     """The two directions of one scheme, as the library offers it by name.
 
-    Each is called with the rows of a transfer, and with `slots=` and `chunk=` where it has such parameters.
+    Each is called with the rows of a transfer, and with `slots=`, `chunk=` and `most=` where it has such parameters.
     """
 
     read: SchemeFunction
@@ -87,9 +110,11 @@ class Pair:
 LIBRARY = {
     "per_row": Pair(per_row_read, per_row_write),
     "per_block": Pair(per_block_read, per_block_write),
+    "per_run": Pair(per_run_read, per_run_write),
     "direct": Pair(direct_read, direct_write),
     "ring": Pair(ring_read, ring_write),
     "gather_pinned": Pair(gather_pinned_read, gather_pinned_write),
+    "gather_host": Pair(gather_host_read, gather_host_write),
     "gather": Pair(gather_read, gather_write),
 }
 """What `Stager(device, scheme=NAME)` runs."""

@@ -78,23 +78,41 @@ def direct_write(runs: Distinct[Runs]) -> Scheme:
 
 def gather_pinned_read(rows: PagedRows) -> Scheme:
     """One kernel that writes the pinned result itself, and one wait."""
+    return _gathered("gather_pinned read", rows, Memory.PINNED)
+
+
+def gather_pinned_write(rows: Distinct[PagedRows]) -> Scheme:
+    """One kernel that reads the caller's pinned rows itself, and one wait."""
+    return _scattered("gather_pinned write", rows, Memory.PINNED)
+
+
+def gather_host_read(rows: PagedRows) -> Scheme:
+    """One kernel that writes ordinary memory of the caller's, and one wait: for devices whose kernels reach it."""
+    return _gathered("gather_host read", rows, Memory.PAGEABLE)
+
+
+def gather_host_write(rows: Distinct[PagedRows]) -> Scheme:
+    """One kernel that reads ordinary memory of the caller's, and one wait: for devices whose kernels reach it."""
+    return _scattered("gather_host write", rows, Memory.PAGEABLE)
+
+
+def _gathered(name: str, rows: PagedRows, memory: Memory) -> Scheme:
     length = rows.stop - rows.start
-    pool, out = pool_of(rows), Buffer("out", Memory.PINNED, 1, length)
+    pool, out = pool_of(rows), Buffer("out", memory, 1, length)
 
     def step(_: int) -> Iterator[Operation]:
         yield Gather(STREAM, Paged(pool, rows, 0, length), out.at(0, 0, length))
 
     result = Result(Direction.READ, pool, out, length, rows.address, lambda _: 0)
-    return Scheme("gather_pinned read", (pool, out), min(length, 1), step, (SyncStream(STREAM),), result)
+    return Scheme(name, (pool, out), min(length, 1), step, (SyncStream(STREAM),), result)
 
 
-def gather_pinned_write(rows: Distinct[PagedRows]) -> Scheme:
-    """One kernel that reads the caller's pinned rows itself, and one wait."""
+def _scattered(name: str, rows: PagedRows, memory: Memory) -> Scheme:
     length = rows.stop - rows.start
-    pool, source = pool_of(rows), Buffer("rows", Memory.PINNED, 1, length)
+    pool, source = pool_of(rows), Buffer("rows", memory, 1, length)
 
     def step(_: int) -> Iterator[Operation]:
         yield Scatter(STREAM, source.at(0, 0, length), Paged(pool, rows, 0, length))
 
     result = Result(Direction.WRITE, pool, source, length, rows.address, lambda _: 0)
-    return Scheme("gather_pinned write", (pool, source), min(length, 1), step, (SyncStream(STREAM),), result)
+    return Scheme(name, (pool, source), min(length, 1), step, (SyncStream(STREAM),), result)

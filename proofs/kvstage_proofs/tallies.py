@@ -1,7 +1,8 @@
 """The counts of each scheme: in which steps each copy and each wait is issued. T4 proves that they are exact.
 
 So a call issues n copies and n waits where its partition has n parts: `per_row` one of each for every row, `per_block` for
-every block that the rows touch; `direct` n copies and one wait, `gather_pinned` one kernel and one wait.
+every block that the rows touch; `direct` n copies and one wait, `gather_pinned` and
+`gather_host` one kernel and one wait.
 """
 
 from collections.abc import Iterator
@@ -52,6 +53,8 @@ COUNTED: tuple[tuple[str, str, Counted], ...] = (
     ("ring", "write", Counted(pipelines.ring_write, {Named(Copy): each_run, Named(SyncEvent): each_run})),
     ("gather_pinned", "read", Counted(schemes.gather_pinned_read, {Named(Gather): once})),
     ("gather_pinned", "write", Counted(schemes.gather_pinned_write, {Named(Scatter): once})),
+    ("gather_host", "read", Counted(schemes.gather_host_read, {Named(Gather): once})),
+    ("gather_host", "write", Counted(schemes.gather_host_write, {Named(Scatter): once})),
     (
         "gather",
         "read",

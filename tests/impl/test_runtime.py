@@ -12,7 +12,7 @@ from plain import plain_read, random_blocks, random_rows, same
 from kvstage import PagedPool, SchemeError, Stager, ThreadDevice
 from kvstage.runtime import Runtime
 from kvstage_model.buffers import Memory
-from kvstage_model.library import LIBRARY, Pair
+from kvstage_model.library import LIBRARY, Pair, per_run_read
 from kvstage_model.operations import Copy, HostCopy, HostRead, SyncStream
 from kvstage_model.runs import PagedRows
 from kvstage_model.schemes import STREAM
@@ -67,6 +67,21 @@ def test_a_scheme_must_say_what_is_the_callers_and_fit_it(device):
     shorter = Pair(lambda rows: LIBRARY["per_block"].read(replace(rows, stop=rows.stop - 1)), LIBRARY["per_block"].write)
     with pytest.raises(SchemeError, match="1 slots of 3 rows in 'out', and the caller's has 1 of 4"):
         Stager(device, scheme=shorter).read(pool, [0], 0, 4)
+
+
+@pytest.mark.parametrize("padding", [0, 2])
+def test_a_scheme_sees_a_pool_as_one_slot_only_where_no_bytes_lie_between_its_blocks(device, padding):
+    blocks = random_blocks(1, 6, 4, (3,), torch.bfloat16, padding)
+    across = Pair(lambda rows: per_run_read(rows, 8), LIBRARY["per_run"].write)
+    stager, pool, table = Stager(device, scheme=across), PagedPool(blocks.tensor), [4, 2, 3]
+    if padding:
+        with pytest.raises(SchemeError, match="1 slots of 24 rows in 'pool', and the caller's has 6 of 4"):
+            stager.read(pool, table, 1, 12)
+    else:
+        read = stager.read(pool, table, 1, 12)
+        read.wait()
+        assert same(read.result(), plain_read(blocks.tensor, table, 1, 12))
+        assert read.stats.copies == 2
 
 
 def test_the_epilogue_runs_once_behind_the_steps(device):

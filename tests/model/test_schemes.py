@@ -9,11 +9,21 @@ from kvstage_model.operations import Copy, Gather, Scatter
 from kvstage_model.parameters import SchemeFunction, declared
 from kvstage_model.races import races
 from kvstage_model.runs import PagedRows, Runs, by_block, by_row
-from kvstage_model.schemes import direct_read, direct_write, gather_pinned_read, gather_pinned_write, staged_read, staged_write
+from kvstage_model.schemes import (
+    direct_read,
+    direct_write,
+    gather_host_read,
+    gather_host_write,
+    gather_pinned_read,
+    gather_pinned_write,
+    staged_read,
+    staged_write,
+)
 from kvstage_model.trace import unroll
 from tests.model.delivering import right, right_on_every_schedule, rows, some, unwaited, wrong_somewhere
 
-SCHEMES = (staged_read, staged_write, direct_read, direct_write, gather_pinned_read, gather_pinned_write)
+KERNELS = (gather_pinned_read, gather_pinned_write, gather_host_read, gather_host_write)
+SCHEMES = (staged_read, staged_write, direct_read, direct_write, *KERNELS)
 ROWS = PagedRows((3, 0, 4, 1).__getitem__, 5, 3, 2, 11)
 """Nine rows of four blocks of 3: one row of block 3, blocks 0 and 4, two rows of block 1."""
 
@@ -55,9 +65,19 @@ def test_staged_copies_and_waits_once_a_run_and_direct_waits_once(runs: Runs, nu
         assert kinds(direct, runs=runs) == {"Copy": number, "SyncStream": 1}
 
 
-def test_gather_pinned_is_one_kernel_and_one_wait() -> None:
-    assert kinds(gather_pinned_read, rows=ROWS) == {"Gather": 1, "SyncStream": 1}
-    assert kinds(gather_pinned_write, rows=ROWS) == {"Scatter": 1, "SyncStream": 1}
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_gather_or_scatter_of_all_rows_is_one_kernel_and_one_wait(kernel: SchemeFunction) -> None:
+    name = "Gather" if kernel.__name__.endswith("read") else "Scatter"
+    assert kinds(kernel, rows=ROWS) == {name: 1, "SyncStream": 1}
+
+
+@pytest.mark.parametrize(("most", "copies"), [(6, 3), (5, 4), (3, 4)])
+def test_per_run_copies_neighbouring_blocks_at_once(most: int, copies: int) -> None:
+    """Blocks 3, 0, 1, 4: the middle two are neighbours, six rows in the pool of one slot."""
+    rows = PagedRows((3, 0, 1, 4).__getitem__, 5, 3, 2, 11)
+    for function in (LIBRARY["per_run"].read, LIBRARY["per_run"].write):
+        assert kinds(function, rows=rows, most=most)["Copy"] == copies
+        assert right((function(rows, most),) * 2, f"up to {most} rows")
 
 
 @pytest.mark.parametrize("function", SCHEMES)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kvstage_model import divisors, library, pipelines, schemes
+from kvstage_model.merging import merged
 from kvstage_model.operations import RecordEvent, SyncEvent, SyncStream, WaitEvent
 from kvstage_model.parameters import SchemeFunction, declared
 from kvstage_model.runs import PagedRows, Runs, by_block, by_chunk, by_row
@@ -49,17 +50,17 @@ def test_every_scheme_function_has_every_theorem() -> None:
 def test_what_the_library_runs_is_in_the_catalogue() -> None:
     """The library may bind a loop to a partition: then it issues what that loop issues over it, and both are proved."""
     entries = {entry.name: entry for entry in ENTRIES}
-    partitions = {by_row(ROWS), by_block(ROWS), by_chunk(ROWS, 2)}
+    partitions = {by_row(ROWS), by_block(ROWS), by_chunk(ROWS, 2), merged(ROWS, 4)}
     assert library.LIBRARY
     for name, pair in library.LIBRARY.items():
         for run, proved in ((pair.read, entries[name].read), (pair.write, entries[name].write)):
-            ran = issued(run, {"rows": ROWS, "slots": 2, "chunk": 2})
+            ran = issued(run, {"rows": ROWS, "slots": 2, "chunk": 2, "most": 4})
             values = [{"rows": ROWS, "runs": cut, "pieces": cut, **SLOTS} for cut in partitions]
             assert ran in [issued(proved, each) for each in values]
             assert len(ran) >= 2
 
 
-ROWS = PagedRows((3, 1, 0).__getitem__, 4, 2, 1, 6)
+ROWS = PagedRows((3, 0, 1).__getitem__, 4, 2, 1, 6)
 SLOTS = {"slots": 2, "device_slots": 2, "pinned_slots": 2}
 
 
