@@ -92,7 +92,7 @@ def gather_write(rows: Distinct[PagedRows], slots: Positive = SLOTS, chunk: Posi
 
 
 def usual_chunk(rows: PagedRows) -> int:
-    """About CHUNK rows, in whole blocks, and no more than there are to move: what a slot or a merged run holds unless told otherwise."""
+    """About CHUNK rows, in whole blocks, and no more than there are to move: what a slot holds unless told otherwise."""
     return min(max(1, CHUNK // rows.block_size) * rows.block_size, max(1, rows.stop - rows.start))
 
 
