@@ -32,36 +32,47 @@ from .device import Device
 from .errors import (
     AliasError,
     BlockIdError,
+    CancelledError,
     ClosedError,
     DeviceError,
     DuplicateBlockError,
+    ForkedError,
     KVStageError,
     LayoutError,
     NotFinishedError,
+    PinnedMemoryError,
     RangeError,
+    ReleasedError,
     SchemeError,
     TableTooShortError,
     UnknownSchemeError,
 )
+from .named_streams import NamedStreams
 from .pool import PagedPool
 from .sim_device import SimDevice
 from .stager import Stager
 from .thread_device import ThreadDevice
-from .transfer import Stats, Transfer
+from .transfer import Moved, Stats, Transfer
 
 __all__ = [
     "AliasError",
     "Batch",
     "BlockIdError",
+    "CancelledError",
     "ClosedError",
     "Device",
     "DeviceError",
     "DuplicateBlockError",
+    "ForkedError",
     "KVStageError",
     "LayoutError",
+    "Moved",
+    "NamedStreams",
     "NotFinishedError",
     "PagedPool",
+    "PinnedMemoryError",
     "RangeError",
+    "ReleasedError",
     "SchemeError",
     "SimDevice",
     "Stager",

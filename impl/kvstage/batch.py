@@ -1,4 +1,4 @@
-"""Many calls, one wait: all layers and all caches of a step."""
+"""Many calls, one wait: all layers, all caches and all sequences of a step."""
 
 from types import TracebackType
 from typing import Any, TypeVar
@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 import torch
 
 from .calls import Calls
-from .errors import ClosedError
-from .pending import Pending
+from .errors import ClosedError, NotFinishedError
 from .pool import PagedPool
 from .tables import BlockTable
 from .transfer import Stats, Transfer
@@ -16,36 +15,62 @@ R = TypeVar("R")
 
 
 class Batch:
-    """Reads and writes that are waited for together. Made by `Stager.batch`; call it inside the `with`, wait behind it.
+    """Calls that are waited for together. Made by `Stager.batch`; call it inside the `with`, wait behind it.
 
-    Leaving the `with` ends the batch: one event marks all that it left under way, and `wait` is one wait for all. The
-    transfers may be waited for one by one as well, each for the whole batch. Calls of schemes that finish inside the
-    call have nothing left. No transfer of a batch may touch rows that another one of it writes.
+    Each call gives its own transfer, which is also `part(i)`, in the order of the calls: it can be waited for alone, so
+    the first layer's rows can be used while those of the others are under way. `wait` is one wait for all of them, for
+    each stream that they are on. Calls of schemes that finish inside the call have nothing left to wait for. No transfer
+    of a batch may touch rows that another one of it writes.
     """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._pending: dict[str, Pending] = {}
         self._transfers: list[Transfer[Any]] = []
-        self._waits = 0
         self._ended = False
 
     def read(
-        self, pool: PagedPool, block_table: BlockTable, start: int, stop: int, *, out: torch.Tensor | None = None
+        self,
+        pool: PagedPool,
+        block_table: BlockTable,
+        start: int,
+        stop: int,
+        *,
+        out: torch.Tensor | None = None,
+        dtype: torch.dtype | None = None,
+        after: object = None,
     ) -> Transfer[torch.Tensor]:
         """`Stager.read`, as part of the batch."""
         self._check_open()
-        return self._joined(self._calls.read(pool, block_table, start, stop, out, self._left))
+        return self._joined(self._calls.read(pool, block_table, start, stop, out, dtype, after))
 
-    def write(self, pool: PagedPool, block_table: BlockTable, start: int, rows: torch.Tensor) -> Transfer[None]:
+    def write(
+        self,
+        pool: PagedPool,
+        block_table: BlockTable,
+        start: int,
+        rows: torch.Tensor,
+        *,
+        dtype: torch.dtype | None = None,
+        after: object = None,
+    ) -> Transfer[None]:
         """`Stager.write`, as part of the batch."""
         self._check_open()
-        return self._joined(self._calls.write(pool, block_table, start, rows, self._left))
+        return self._joined(self._calls.write(pool, block_table, start, rows, dtype, after))
+
+    def part(self, i: int) -> Transfer[Any]:
+        """The transfer of the i-th call, from 0 on. Raises IndexError where there is none."""
+        if not 0 <= i < len(self._transfers):
+            raise IndexError(f"part {i} of a batch of {len(self._transfers)} calls")
+        return self._transfers[i]
+
+    def __len__(self) -> int:
+        """How many calls there are so far."""
+        return len(self._transfers)
 
     @property
     def stats(self) -> Stats:
-        """What all calls of the batch have asked of the device so far, and its own waits."""
-        return sum((transfer.stats for transfer in self._transfers), Stats(waits=self._waits))
+        """What all calls of the batch have asked of the device so far, and the waits for them."""
+        return sum((transfer.stats for transfer in self._transfers), Stats())
 
     def query(self) -> bool:
         """Whether all rows have arrived. Never blocks. Raises what went wrong on their way."""
@@ -57,28 +82,47 @@ class Batch:
         After `timeout` seconds for each stream, where it is given, raises TimeoutError. Raises NotFinishedError inside
         the `with`.
         """
-        for pending in self._pending.values():
-            self._waits += pending.wait(timeout)
+        self._check_ended()
+        for transfer in self._last_of_each_stream():
+            transfer.wait(timeout)
         for transfer in self._transfers:
-            transfer.wait()
+            if not transfer.query():
+                transfer.wait(timeout)
+
+    def wait_stream(self, stream: object = None) -> None:
+        """What the caller puts on `stream` from now on begins after all rows have arrived: see `Transfer.wait_stream`."""
+        self._check_ended()
+        for transfer in self._last_of_each_stream():
+            transfer.wait_stream(stream)
+
+    def release(self) -> None:
+        """`Transfer.release` of all."""
+        for transfer in self._transfers:
+            transfer.release()
+
+    def cancel(self) -> None:
+        """`Transfer.cancel` of all."""
+        for transfer in self._transfers:
+            transfer.cancel()
 
     def __enter__(self) -> "Batch":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._ended = True
-        for pending in self._pending.values():
-            pending.mark()
+
+    def _last_of_each_stream(self) -> list[Transfer[Any]]:
+        """A stream is in order: when the last one has ended, so have those before it."""
+        return list({transfer.stream: transfer for transfer in self._transfers if transfer.stream is not None}.values())
 
     def _joined(self, transfer: Transfer[R]) -> Transfer[R]:
         self._transfers.append(transfer)
         return transfer
 
-    def _left(self, stream: str) -> Pending:
-        if stream not in self._pending:
-            self._pending[stream] = self._calls.pending(stream)
-        return self._pending[stream]
-
     def _check_open(self) -> None:
         if self._ended:
             raise ClosedError("this batch has ended: call the stager itself, or begin a new batch")
+
+    def _check_ended(self) -> None:
+        if not self._ended:
+            raise NotFinishedError("the batch is still open: leave its `with` first, then wait; or wait for one of its transfers")

@@ -1,11 +1,12 @@
 """The calls of a stager: checked, performed, and remembered as long as something of them is under way."""
 
+import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
 from math import prod
-from threading import Lock
-from typing import Any, TypeAlias
+from threading import RLock
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 from torch.autograd.graph import increment_version
@@ -16,86 +17,121 @@ from kvstage_model.parameters import SchemeFunction
 from kvstage_model.runs import PagedRows
 from kvstage_model.scheme import Scheme
 
+from .buffers import Buffers, Loan
+from .convert import dtype_at_host, to_bfloat16, to_float32
 from .device import Device
-from .errors import AliasError, ClosedError, DeviceError, LayoutError, NotFinishedError, SchemeError
-from .pending import Pending
-from .pool import PagedPool, as_bytes, is_plain, same_memory
-from .runtime import Runtime
+from .errors import ClosedError, SchemeError
+from .pending import Pending, check_process
+from .pool import PagedPool, as_bytes
+from .rows import check_rows
+from .runtime import Runtime, Submitted
 from .tables import BlockTable, row_range, touched_blocks
-from .transfer import Stats, Transfer
+from .transfer import Moved, Stats, Transfer
 
-Left: TypeAlias = Callable[[str], Pending]
-"""Takes what a call leaves on a stream: gives the Pending that it belongs to."""
+R = TypeVar("R")
+Hook: TypeAlias = Callable[[Moved], None]
 
 
 class Calls:
     """Both directions of one scheme on one device. Calls from several threads go one by one."""
 
-    def __init__(self, device: Device[Any, Any], pair: Pair, slots: int | None) -> None:
+    def __init__(
+        self, device: Device[Any, Any], pair: Pair, slots: int | None, pinned_bytes: int | None, on_transfer: Hook | None
+    ) -> None:
         self._device = device
         self._pair = pair
         self._slots = slots
-        self._runtime = Runtime(device)
-        self._lock = Lock()
+        self._on_transfer = on_transfer
+        self._buffers = Buffers(device, pinned_bytes)
+        self._runtime = Runtime(device, self._buffers)
+        self._lock = RLock()  # a hook that is told of an earlier transfer may call the stager
         self._under_way: deque[Pending] = deque()
         self._closed = False
+        self._process = os.getpid()
         if slots is not None and not any("slots" in signature(function).parameters for function in (pair.read, pair.write)):
             raise SchemeError(f"slots is {slots}, and the scheme has no ring of slots: leave it out, or choose 'ring' or 'gather'")
         if slots is not None and slots < 1:
             raise SchemeError(f"slots is {slots}: a ring needs at least 1, and 2 to have a copy under way beside the host")
 
     def read(
-        self, pool: PagedPool, block_table: BlockTable, start: int, stop: int, out: torch.Tensor | None, left: Left
+        self,
+        pool: PagedPool,
+        block_table: BlockTable,
+        start: int,
+        stop: int,
+        out: torch.Tensor | None,
+        dtype: torch.dtype | None,
+        after: object,
     ) -> Transfer[torch.Tensor]:
-        """`Stager.read`; what it leaves under way goes to `left`."""
+        """`Stager.read`."""
         self._check_open()
         start, stop = row_range(start, stop)
-        blocks = touched_blocks(pool, block_table, start, stop, distinct=False)
+        at_host = dtype_at_host(pool, dtype)
         shape = (stop - start, *pool.row_shape)
+        blocks = touched_blocks(pool, block_table, start, stop, distinct=False)
         if out is not None:
-            _check_rows("out", out, pool, shape)
+            check_rows("out", out, pool, shape, at_host)
         if start == stop:
-            return Transfer(torch.empty(shape, dtype=pool.dtype) if out is None else out, Stats())
+            return Transfer(torch.empty(shape, dtype=at_host, device="cpu") if out is None else out, Stats())
         scheme = self._scheme(self._pair.read, pool, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop))
-        if out is None:
-            out = self._new(scheme, shape, pool.dtype)
-        return Transfer(out, *self._submit(scheme, pool, out, out, left))
+        loans: list[Loan] = []
+        converts = at_host != pool.dtype
+        with self._lock:
+            self._forget_what_has_ended()
+            if converts and out is None:
+                out = self._borrow(loans, Memory.PAGEABLE, shape, at_host)
+            moved = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype) if converts or out is None else out
+            submitted = self._submit(scheme, pool, moved, moved, after, loans)
+        result = moved if out is None else out
 
-    def write(self, pool: PagedPool, block_table: BlockTable, start: int, rows: torch.Tensor, left: Left) -> Transfer[None]:
-        """`Stager.write`; what it leaves under way goes to `left`."""
+        def convert() -> None:
+            to_float32(moved, result)
+            loans[-1].give_back()
+
+        transfer = Transfer(result, submitted.stats, submitted.pending, convert=convert if converts else None, loans=loans)
+        return self._told("read", scheme, pool, transfer)
+
+    def write(
+        self,
+        pool: PagedPool,
+        block_table: BlockTable,
+        start: int,
+        rows: torch.Tensor,
+        dtype: torch.dtype | None,
+        after: object,
+    ) -> Transfer[None]:
+        """`Stager.write`."""
         self._check_open()
         count = rows.shape[0] if rows.dim() else 0
         start, stop = row_range(start, start + count)
-        _check_rows("rows", rows, pool, (count, *pool.row_shape))
+        at_host = dtype_at_host(pool, dtype)
+        shape = (count, *pool.row_shape)
+        check_rows("rows", rows, pool, shape, at_host)
         blocks = touched_blocks(pool, block_table, start, stop, distinct=True)
         if start == stop:
             return Transfer(None, Stats())
         scheme = self._scheme(self._pair.write, pool, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop))
-        return Transfer(None, *self._submit(scheme, pool, rows, pool.tensor, left))
-
-    def marked(self, stream: str) -> Pending:
-        """A Pending of one call: what is on the stream now is all of it."""
-        pending = self.pending(stream)
-        pending.mark()
-        return pending
-
-    def pending(self, stream: str) -> Pending:
-        """A new Pending, kept until its work has ended, whoever else forgets it."""
-        pending = Pending(self._device, stream)
-        self._under_way.append(pending)
-        return pending
+        loans: list[Loan] = []
+        with self._lock:
+            self._forget_what_has_ended()
+            if at_host != pool.dtype:
+                converted = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype)
+                to_bfloat16(rows, converted)
+                rows = converted
+            submitted = self._submit(scheme, pool, rows, pool.tensor, after, loans)
+        transfer = Transfer(None, submitted.stats, submitted.pending, loans=loans)
+        transfer.when_done(transfer.give_back)
+        return self._told("write", scheme, pool, transfer)
 
     def close(self) -> None:
         """Waits for everything under way, and refuses new calls. Raises the first error of work that nobody asked for."""
+        check_process(self._process)
         self._closed = True
         with self._lock:
             while self._under_way:
-                pending = self._under_way.popleft()
-                try:
-                    pending.wait()
-                except (KeyboardInterrupt, NotFinishedError):  # not ended: its memory stays
-                    self._under_way.appendleft(pending)
-                    raise
+                self._look_at_first(_waited)
+            self._runtime.settle()
+            self._buffers.clear()
 
     def _scheme(self, function: SchemeFunction, pool: PagedPool, rows: PagedRows) -> Scheme:
         chunk = usual_chunk(rows)
@@ -105,51 +141,59 @@ class Calls:
         names = signature(function).parameters
         return function(rows, **{name: value for name, value in usual.items() if name in names})
 
-    def _new(self, scheme: Scheme, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-        """The rows of a read, in the memory that the scheme wants them in."""
-        if scheme.result is None or scheme.result.host.memory is Memory.PAGEABLE:
-            return torch.empty(shape, dtype=dtype)
-        return self._device.allocate(scheme.result.host.memory, prod(shape) * dtype.itemsize).view(dtype).view(shape)
+    def _borrow(self, loans: list[Loan], memory: Memory, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """A tensor in memory of the stager, which `loans` is to give back."""
+        size = prod(shape) * dtype.itemsize
+        loan = self._buffers.take(memory, size, grows=True)
+        loans.append(loan)
+        return loan.tensor[:size].view(dtype).view(shape)
 
     def _submit(
-        self, scheme: Scheme, pool: PagedPool, host: torch.Tensor, written: torch.Tensor, left: Left
-    ) -> tuple[Stats, Pending | None]:
-        host_bytes = as_bytes(host, 1).unsqueeze(0)
-        with self._lock:
-            self._forget_what_has_ended()
-            increment_version(written)  # raw bytes pass autograd by: it must still see that a saved tensor was overwritten
-            submitted = self._runtime.submit(scheme, pool.bytes, host_bytes)
-            if submitted.unfinished is None:
-                return submitted.stats, None
-            pending = left(submitted.unfinished)
-            pending.keep(pool.bytes, host_bytes)
-            return submitted.stats, pending
+        self, scheme: Scheme, pool: PagedPool, host: torch.Tensor, written: torch.Tensor, after: object, loans: Sequence[Loan]
+    ) -> Submitted:
+        increment_version(written)  # raw bytes pass autograd by: it must still see that a saved tensor was overwritten
+        submitted = self._runtime.submit(scheme, pool.bytes, as_bytes(host, 1).unsqueeze(0), after=after, loans=loans)
+        if submitted.pending is not None:
+            self._under_way.append(submitted.pending)
+        return submitted
+
+    def _told(self, direction: str, scheme: Scheme, pool: PagedPool, transfer: Transfer[R]) -> Transfer[R]:
+        """Has the hook told of a transfer as soon as it is seen to have ended."""
+        if self._on_transfer is not None and scheme.result is not None:
+            hook, name, rows = self._on_transfer, pool.name, scheme.result.length
+            transfer.when_done(lambda: hook(Moved(direction, scheme.name, name, rows, transfer.cancelled, transfer.stats)))
+        return transfer
 
     def _forget_what_has_ended(self) -> None:
         """Raises the error of work that has failed, once: a transfer that was dropped must not fail unseen."""
-        while self._under_way:
-            pending = self._under_way.popleft()
-            if not pending.query():
-                self._under_way.appendleft(pending)
-                return
+        while self._under_way and self._look_at_first(Pending.query):
+            pass
+
+    def _look_at_first(self, look: Callable[[Pending], bool]) -> bool:
+        """Whether the work that was issued first has ended: it is forgotten then. So it is after an error, but for its memory."""
+        pending = self._under_way[0]
+        try:
+            ended = look(pending)
+        except BaseException:
+            self._runtime.doubt(pending.stream, self._under_way.popleft().forget())
+            raise
+        if ended:
+            self._under_way.popleft()
+        return ended
 
     def _check_open(self) -> None:
+        check_process(self._process)
         if self._device.closed:
             raise ClosedError("the stager's device is closed: make a new device and a new stager")
         if self._closed:
             raise ClosedError("this stager is closed: make a new one")
 
 
-def _check_rows(name: str, tensor: torch.Tensor, pool: PagedPool, shape: tuple[int, ...]) -> None:
-    if tensor.device.type != "cpu":
-        raise DeviceError(f"{name} is on {tensor.device}: it must be a CPU tensor, because the host takes or fills it")
-    if tensor.dtype != pool.dtype:
-        raise LayoutError(f"{name} is {tensor.dtype} and {pool} is {pool.dtype}: rows move as raw bytes, so convert them first")
-    if tuple(tensor.shape) != shape:
-        raise LayoutError(f"{name} has shape {list(tensor.shape)}: it must be {list(shape)}, rows of {pool}")
-    if not is_plain(tensor) or not tensor.is_contiguous():
-        raise LayoutError(
-            f"{name} has shape {list(shape)} and strides {list(tensor.stride())}: it must be contiguous; use .contiguous()"
-        )
-    if same_memory(tensor, pool.tensor):
-        raise AliasError(f"{name} lies in the memory of {pool}: the call could overwrite what it has still to move; use a copy")
+def _waited(pending: Pending) -> bool:
+    pending.wait()
+    return True
+
+
+def _memory_at_host(scheme: Scheme) -> Memory:
+    """The memory that a scheme wants the rows at the host in."""
+    return Memory.PAGEABLE if scheme.result is None else scheme.result.host.memory

@@ -81,6 +81,22 @@ class Device(Protocol[B, E]):
         """What is put on the stream from now on begins after what the event's last record marks. The host goes on."""
         ...  # pragma: no cover
 
+    def order_after(self, stream: str, after: object) -> None:
+        """What is put on the stream from now on begins after what the caller has under way. The host goes on.
+
+        `after` is an event, or a stream for all that is on it now, as callers of this device have them; None is the
+        stream that the calling thread works on, where the device knows one, and orders nothing else. Raises DeviceError
+        for anything else. `NamedStreams` has this and the next method for callers who name the device's own streams.
+        """
+        ...  # pragma: no cover
+
+    def order_before(self, event: E, stream: object) -> None:
+        """What the caller puts on a stream of his from now on begins after what the event marks. The host goes on.
+
+        None is the stream that the calling thread works on. Raises DeviceError where there is no such stream.
+        """
+        ...  # pragma: no cover
+
     def wait(self, event: E) -> None:
         """Returns after what the event's last record marks has ended. Raises what went wrong in it."""
         ...  # pragma: no cover

@@ -1,6 +1,6 @@
 """The errors of the library. Each says what was wrong, which value, and what to do.
 
-All are raised before the first copy of a call: a call that is refused has written nothing. An error of the device
+Those of a call are raised before its first copy: a call that is refused has written nothing. An error of the device
 itself, while copies run, comes as whatever the device raised.
 """
 
@@ -37,6 +37,22 @@ class DeviceError(KVStageError, RuntimeError):
     """A tensor lies where the device can't copy from or to."""
 
 
+class PinnedMemoryError(KVStageError, MemoryError):
+    """A call needs more pinned memory than `pinned_bytes` leaves: `asked` and `left` are bytes."""
+
+    def __init__(self, asked: int, left: int, budget: int) -> None:
+        super().__init__(
+            f"{asked} bytes of pinned memory are needed, and {left} of the budget of {budget} are left: release transfers "
+            "whose rows you have used, pass memory of your own as `out`, move fewer rows at once, or raise pinned_bytes"
+        )
+        self.asked = asked
+        self.left = left
+
+
+class ForkedError(KVStageError, RuntimeError):
+    """The process was forked: streams and their threads stayed behind in the parent."""
+
+
 class ClosedError(KVStageError, RuntimeError):
     """The device or the stager was closed, or the batch has ended."""
 
@@ -50,4 +66,12 @@ class SchemeError(KVStageError, ValueError):
 
 
 class NotFinishedError(KVStageError, RuntimeError):
-    """The rows were asked for before `wait()` returned or `query()` was True, or waited for inside an open batch."""
+    """The rows were asked for, or released, before `wait()` returned or `query()` was True."""
+
+
+class CancelledError(KVStageError, RuntimeError):
+    """The rows of a transfer that was cancelled were asked for."""
+
+
+class ReleasedError(KVStageError, RuntimeError):
+    """The rows of a transfer were asked for after `release()` gave their memory back."""

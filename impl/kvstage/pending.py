@@ -1,62 +1,89 @@
 """Work that a call has left to a stream, and the memory that it may still touch."""
 
+import os
+import threading
+from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Any
 
 import torch
 
 from .device import Device
-from .errors import NotFinishedError
+from .errors import ForkedError
 
 LONGEST_NAP = 0.001
 """Seconds between two looks at an event, where a wait has a timeout: no device waits for an event with one."""
 
 
-class Pending:
-    """What one event covers: the work of a call, or of all calls of a batch. Keeps their memory alive until it has ended.
+def check_process(made_in: int) -> None:
+    """Raises ForkedError in another process than the one of that id."""
+    if os.getpid() != made_in:
+        raise ForkedError(
+            f"this was made in process {made_in}, and this is process {os.getpid()}: streams don't survive a fork; "
+            "make a device and a stager in the child, or start it by spawn"
+        )
 
-    The event is recorded by `mark`, right behind the last call's work, where the schemes have their last wait. So a wait
-    for it covers what that wait covers (A5 in `kvstage_model.axioms`, against A4).
+
+class Pending:
+    """What one event covers: the work of one call. Keeps its memory alive until it has ended.
+
+    The event is recorded by `mark`, right behind the call's work, where the schemes have their last wait. So a wait for
+    it covers what that wait covers (A5 in `kvstage_model.axioms`, against A4). `waits` counts those that ended it.
     """
 
     def __init__(self, device: Device[Any, Any], stream: str) -> None:
+        self.stream = stream
+        self.ended = False
+        self.waits = 0
         self._device = device
-        self._stream = stream
         self._event = device.event()
-        self._marked = False
-        self._ended = False
-        self._memory: list[torch.Tensor] = []
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._memory: tuple[torch.Tensor, ...] = ()
+        self._at_end: list[Callable[[], None]] = []
 
-    def keep(self, *memory: torch.Tensor) -> None:
-        """Keeps tensors until the work has ended."""
-        self._memory += memory
+    def mark(self, *memory: torch.Tensor) -> None:
+        """Records the event; these tensors are kept until what it marks has ended."""
+        self._memory = memory
+        self._device.record(self._event, self.stream)
 
-    def mark(self) -> None:
-        """Nothing more is added: records the event."""
-        self._device.record(self._event, self._stream)
-        self._marked = True
+    def at_end(self, do: Callable[[], None]) -> None:
+        """Does something once the work has ended, in the order of the calls; now, where it has."""
+        with self._lock:
+            if not self.ended:
+                self._at_end.append(do)
+                return
+        do()
 
     def query(self) -> bool:
-        """Whether the work has ended. Raises what went wrong in it."""
-        if not self._ended and self._marked and self._device.query(self._event):
-            self._end()
-        return self._ended
+        """Whether the work has ended. Never blocks. Raises what went wrong in it."""
+        if not self.ended:
+            check_process(self._process)
+            if self._device.query(self._event):
+                self._end(0)
+        return self.ended
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Returns when the work has ended, and whether the host had to be kept for that.
-
-        Raises TimeoutError after `timeout` seconds, where it is given; NotFinishedError where nothing was marked yet.
-        """
-        if self._ended:
-            return False
-        if not self._marked:
-            raise NotFinishedError("the batch of this call is still open: leave its `with` first, then wait")
+    def wait(self, timeout: float | None = None) -> None:
+        """Returns when the work has ended. Raises TimeoutError after `timeout` seconds, where it is given."""
+        if self.ended:
+            return
+        check_process(self._process)
         if timeout is None:
             self._device.wait(self._event)
         else:
             self._poll(timeout)
-        self._end()
-        return True
+        self._end(1)
+
+    def wait_stream(self, stream: object) -> None:
+        """What the caller puts on a stream of his from now on begins after the work."""
+        if not self.ended:
+            check_process(self._process)
+            self._device.order_before(self._event, stream)
+
+    def forget(self) -> tuple[torch.Tensor, ...]:
+        """Nobody will learn how the work ended: hands over the memory that it may still touch."""
+        memory, self._memory = self._memory, ()
+        return memory
 
     def _poll(self, timeout: float) -> None:
         deadline = monotonic() + timeout
@@ -66,6 +93,13 @@ class Pending:
                 raise TimeoutError(f"the rows have not arrived within {timeout} seconds, and are still on their way: wait again")
             sleep(min(left, LONGEST_NAP))
 
-    def _end(self) -> None:
-        self._ended = True
-        self._memory.clear()
+    def _end(self, waits: int) -> None:
+        with self._lock:
+            if self.ended:
+                return
+            self.ended = True
+            self.waits = waits
+            self._memory = ()
+            due, self._at_end = self._at_end, []
+        for do in due:
+            do()

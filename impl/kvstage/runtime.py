@@ -1,6 +1,6 @@
 """Runs a scheme on a device. There is no loop and no address formula here: both are the scheme's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,50 +23,63 @@ from kvstage_model.operations import (
 )
 from kvstage_model.scheme import Result, Scheme
 
+from .buffers import Buffers, Loan
 from .device import Device, Index
 from .errors import SchemeError
+from .pending import Pending
 from .transfer import Stats
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """What a call asked for, and the stream that the caller has still to wait for, if any."""
+    """What a call asked for, and what it has left under way, if anything."""
 
     stats: Stats
-    unfinished: str | None
+    pending: Pending | None
 
 
 class Runtime:
     """A device, and the staging memory and events that schemes use on it, one call after another.
 
     Both are kept for each scheme by name, from call to call: the proofs are about a sequence of calls of one scheme.
-    Staging memory is replaced when a call needs more. The old one is dropped between calls, when everything that was
-    issued on it has ended: a scheme that has staging memory makes all its waits inside its call. A call that was
-    interrupted may have left copies under way: its memory is never used again, and kept as long as the runtime.
+    Staging memory is replaced when a call needs more. The old one goes back between calls, when everything that was
+    issued on it has ended: a scheme that has staging memory makes all its waits inside its call.
+
+    A call that breaks off may leave copies under way. All memory that they may touch is kept, and the next call, or
+    `settle`, first waits for the streams that they are on: until then none of it is used again.
     """
 
-    def __init__(self, device: Device[Any, Any]) -> None:
+    def __init__(self, device: Device[Any, Any], buffers: Buffers) -> None:
         self._device = device
-        self._staging: dict[tuple[str, str, Memory], torch.Tensor] = {}
+        self._buffers = buffers
+        self._staging: dict[tuple[str, str, Memory], Loan] = {}
         self._events: dict[str, dict[tuple[str, int], Any]] = {}
-        self._abandoned: list[tuple[torch.Tensor, ...]] = []
+        self._doubtful: list[str] = []
+        self._quarantined: list[torch.Tensor] = []
+        self._loans: list[Loan] = []
 
-    def submit(self, scheme: Scheme, pool: torch.Tensor, host: torch.Tensor) -> Submitted:
+    def submit(
+        self, scheme: Scheme, pool: torch.Tensor, host: torch.Tensor, *, after: object = None, loans: Sequence[Loan] = ()
+    ) -> Submitted:
         """Performs prologue, steps and epilogue. `pool` and `host` are uint8 [slots, rows, row_bytes].
 
-        A scheme may take a pool without gaps between its blocks for a single slot, so that runs can cross blocks.
-        A wait for a stream that is all of the epilogue is left to the caller where the scheme has no staging memory:
-        then nothing that the next call of this runtime uses is still in use. Raises SchemeError where the scheme has no
-        result to bind them to, binds them to other sizes, or does something that can't be run.
+        A scheme may take a pool without gaps between its blocks for a single slot, so that runs can cross blocks. `after`
+        orders each stream of the scheme behind work of the caller, as `Device.order_after` says. `loans` is
+        memory under `host` that goes back where the call breaks off. A wait for a stream that is all of the epilogue is
+        left to the caller where the scheme has no staging memory: then nothing that the next call of this runtime uses is
+        still in use. Raises SchemeError where the scheme has no result to bind them to, binds them to other sizes, or does
+        something that can't be run.
         """
-        if scheme.result is None:
-            raise SchemeError(f"scheme {scheme.name!r} states no result, which says what buffers are the caller's: give it one")
-        given = _given(scheme, scheme.result, pool, host)
-        memory = {buffer.name: self._memory(scheme, buffer, given, pool.shape[2]) for buffer in scheme.buffers}
-        events = {} if scheme.fresh_events else self._events.setdefault(scheme.name, {})
-        run = _Run(self._device, memory, events, pool.shape[2], scheme.result.length)
-        last = _last_wait(scheme, given)
+        streams: list[str] = []
         try:
+            settled = self.settle()
+            if scheme.result is None:
+                raise SchemeError(f"scheme {scheme.name!r} states no result, which says what buffers are the caller's: give it one")
+            given = _given(scheme, scheme.result, pool, host)
+            memory = {buffer.name: self._memory(scheme, buffer, given, pool.shape[2]) for buffer in scheme.buffers}
+            events = {} if scheme.fresh_events else self._events.setdefault(scheme.name, {})
+            run = _Run(self._device, memory, events, pool.shape[2], scheme.result.length, streams, after)
+            last = _last_wait(scheme, given)
             for operation in scheme.prologue:
                 run.perform(operation)
             for i in range(scheme.steps):
@@ -74,11 +87,43 @@ class Runtime:
                     run.perform(operation)
             for operation in () if last else scheme.epilogue:
                 run.perform(operation)
+            pending = None
+            if last is not None:
+                pending = Pending(self._device, last)
+                pending.mark(pool, host)
         except BaseException:
-            self._abandoned.append((pool, host, *self._staging.values()))
-            self._staging, self._events = {}, {}
+            self._break_off(streams, (pool, host), loans)
             raise
-        return Submitted(Stats(run.copies, run.waits, run.bytes, run.launches), last)
+        return Submitted(Stats(run.copies, run.waits + settled, run.bytes, run.launches), pending)
+
+    def doubt(self, stream: str, memory: Sequence[torch.Tensor]) -> None:
+        """Nobody knows whether the work of a stream has ended: keeps its memory until `settle`."""
+        if stream not in self._doubtful:
+            self._doubtful.append(stream)
+        self._quarantined += memory
+
+    def settle(self) -> int:
+        """Waits for all streams in doubt, and lets go of the memory that was kept for their sake: the number of waits."""
+        waits = 0
+        while self._doubtful:
+            if not self._device.closed:  # a closed device has finished its work
+                self._device.synchronize(self._doubtful[-1])
+                waits += 1
+            self._doubtful.pop()
+        self._quarantined.clear()
+        while self._loans:
+            self._loans.pop().give_back()
+        return waits
+
+    def _break_off(self, streams: Sequence[str], memory: Sequence[torch.Tensor], loans: Sequence[Loan]) -> None:
+        if not streams:  # nothing was issued
+            for loan in loans:
+                loan.give_back()
+            return
+        self._loans += [*self._staging.values(), *loans]
+        self._staging, self._events = {}, {}
+        for stream in streams:
+            self.doubt(stream, memory)
 
     def _memory(self, scheme: Scheme, buffer: Buffer, given: dict[str, torch.Tensor], row_bytes: int) -> "_Bound":
         tensor = given.get(buffer.name)
@@ -90,9 +135,12 @@ class Runtime:
     def _staged(self, scheme: Scheme, buffer: Buffer, size: int) -> torch.Tensor:
         key = (scheme.name, buffer.name, buffer.memory)
         kept = self._staging.get(key)
-        if kept is None or len(kept) < size:
-            kept = self._staging[key] = self._device.allocate(buffer.memory, size)
-        return kept[:size]
+        if kept is None or len(kept.tensor) < size:
+            if kept is not None:
+                del self._staging[key]
+                kept.give_back()
+            kept = self._staging[key] = self._buffers.take(buffer.memory, size)
+        return kept.tensor[:size]
 
 
 def _given(scheme: Scheme, result: Result, pool: torch.Tensor, host: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -125,7 +173,14 @@ class _Run:
     """One call: the buffers' memory by name, its events, and the counts of what was issued."""
 
     def __init__(
-        self, device: Device[Any, Any], memory: dict[str, _Bound], events: dict[tuple[str, int], Any], row_bytes: int, length: int
+        self,
+        device: Device[Any, Any],
+        memory: dict[str, _Bound],
+        events: dict[tuple[str, int], Any],
+        row_bytes: int,
+        length: int,
+        streams: list[str],
+        after: object,
     ) -> None:
         self.copies = 0
         self.waits = 0
@@ -136,6 +191,8 @@ class _Run:
         self._events = events
         self._row_bytes = row_bytes
         self._length = length
+        self._streams = streams
+        self._after = after
         self._do: dict[type, Callable[[Any], None]] = {
             Copy: self._copy,
             CopyBatch: self._copy_batch,
@@ -152,7 +209,14 @@ class _Run:
         """Issues one operation."""
         self._do.get(type(operation), _refuse)(operation)
 
+    def _begin(self, stream: str) -> None:
+        """The first work of the call on a stream: it comes behind the caller's."""
+        self._streams.append(stream)
+        self._device.order_after(stream, self._after)
+
     def _copy(self, copy: Copy) -> None:
+        if copy.stream not in self._streams:
+            self._begin(copy.stream)
         self._device.copy(copy.stream, *self._ends(copy))
         self.copies += 1
         self.bytes += copy.source.count * self._row_bytes
@@ -163,11 +227,15 @@ class _Run:
             self._copy(Copy(batch.stream, source, target))
 
     def _gather(self, kernel: Gather) -> None:
+        if kernel.stream not in self._streams:
+            self._begin(kernel.stream)
         source, index = self._paged(kernel.source, kernel.target, kernel)
         self._device.gather(kernel.stream, source, index, self._view(kernel.target))
         self._launched(index)
 
     def _scatter(self, kernel: Scatter) -> None:
+        if kernel.stream not in self._streams:
+            self._begin(kernel.stream)
         target, index = self._paged(kernel.target, kernel.source, kernel)
         self._device.scatter(kernel.stream, self._view(kernel.source), target, index)
         self._launched(index)
@@ -191,6 +259,8 @@ class _Run:
         self.waits += 1
 
     def _wait_event(self, wait: WaitEvent) -> None:
+        if wait.stream not in self._streams:
+            self._begin(wait.stream)
         self._device.wait_event(wait.stream, self._event(wait.event))
 
     def _event(self, event: Event) -> Any:

@@ -20,6 +20,7 @@ from kvstage_model.schedules import Schedule
 
 from .device import Index
 from .errors import ClosedError, DeviceError
+from .named_streams import NamedStreams
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -30,7 +31,7 @@ UNWRITTEN = 0xA5
 """What new memory is filled with, so that reading it before anything arrived gives the same wrong bytes in every run."""
 
 
-class SimDevice(Machine):
+class SimDevice(NamedStreams, Machine):
     """A simulated machine whose memory is CPU tensors: a copy moves half of its bytes when it begins, half when it ends.
 
     `schedule` is one of `kvstage_model.schedules`; use a new device for each run. Leaving the `with`, or `close`, lets

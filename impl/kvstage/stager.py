@@ -11,7 +11,7 @@ import torch
 from kvstage_model.library import LIBRARY, Pair
 
 from .batch import Batch
-from .calls import Calls
+from .calls import Calls, Hook
 from .device import Device
 from .errors import UnknownSchemeError
 from .pool import PagedPool
@@ -20,12 +20,19 @@ from .transfer import Transfer
 
 
 class Stager:
-    """Reads rows of a sequence out of a pool, and writes them into it, on one device.
+    """Reads rows of a sequence out of a pool, writes them into it, and copies blocks between pools, on one device.
 
     `scheme` is a name of `kvstage_model.library.LIBRARY` (raises UnknownSchemeError for others), or a `Pair` of your
     own: prove that first. `slots` is the number of slots of "ring" and "gather" (raises SchemeError for schemes that
-    have none). A stager keeps its staging memory and its events from call to call. Several threads may use it: their
-    calls go one by one.
+    have none). `pinned_bytes` bounds the pinned memory that the stager allocates; a call that needs more raises
+    PinnedMemoryError, with nothing written. `on_transfer` is called with a `Moved` for each transfer that has ended, as
+    soon as a wait, a query, or a later call sees it, on that thread; what it raises comes out there. A transfer whose
+    work failed, or that moved nothing, is not told.
+
+    A stager keeps its memory and its events from call to call: staging, and results that were released. Several threads
+    may use it: their calls go one by one. Calls leave no trace in autograd, but bump the version counters of what they
+    write; results are ordinary tensors, also under `torch.inference_mode`, and tensors made there can be read and
+    written from anywhere.
 
     What is proved, and what is not. The theorems are about one scheme, called again and again, each call behind the end
     of the one before. "per_row", "per_block", "per_run", "ring" and "gather" are run just so: all of their waits are
@@ -36,33 +43,66 @@ class Stager:
     write the rows of a call, nor read those it writes, before its transfer is done: the library does not look for that.
 
     Memory that work under way may touch is kept by the transfer and by the stager, also when the transfer is dropped.
-    `close`, or leaving the `with`, waits for all of it: drop a stager only then, or when all its transfers are done.
+    `close`, or leaving the `with`, waits for all of it: drop a stager only then, or when all its transfers are done. A
+    call that breaks off, by an error of the device or from the keyboard, leaves each row that it writes as it was, as it
+    should be, or half of each; all other rows are untouched. Its copies may still run: the next call, or `close`, waits
+    for them before it does anything else, and nothing of their memory is used again until then. After a fork the child
+    gets ForkedError from every call.
     """
 
-    def __init__(self, device: Device[Any, Any], *, scheme: str | Pair, slots: int | None = None) -> None:
+    def __init__(
+        self,
+        device: Device[Any, Any],
+        *,
+        scheme: str | Pair,
+        slots: int | None = None,
+        pinned_bytes: int | None = None,
+        on_transfer: Hook | None = None,
+    ) -> None:
         if isinstance(scheme, str) and scheme not in LIBRARY:
             raise UnknownSchemeError(f"there is no scheme {scheme!r}: choose one of {', '.join(map(repr, LIBRARY))}")
-        self._calls = Calls(device, LIBRARY[scheme] if isinstance(scheme, str) else scheme, slots)
+        self._calls = Calls(device, LIBRARY[scheme] if isinstance(scheme, str) else scheme, slots, pinned_bytes, on_transfer)
 
     def read(
-        self, pool: PagedPool, block_table: BlockTable, start: int, stop: int, *, out: torch.Tensor | None = None
+        self,
+        pool: PagedPool,
+        block_table: BlockTable,
+        start: int,
+        stop: int,
+        *,
+        out: torch.Tensor | None = None,
+        dtype: torch.dtype | None = None,
+        after: object = None,
     ) -> Transfer[torch.Tensor]:
         """Rows [start, stop) of the sequence whose blocks the table lists, in order: [stop - start, *row] at the host.
 
         `out` takes them where it is given: contiguous, on the CPU (pinned, for "direct" and "gather_pinned" on an
-        accelerator), of the pool's dtype, and sharing no memory with the pool. Raises a KVStageError, with nothing
-        written, where anything does not fit.
+        accelerator), of the pool's dtype, and sharing no memory with the pool. With dtype=torch.float32 rows of a bf16
+        pool are converted, exactly, when `wait` returns or `query` is True, and `out` is f32. The call comes behind
+        `after`: an event or a stream of the caller's, as the device has them; None is the caller's current stream, on
+        devices that know one. Raises a KVStageError, with nothing written, where anything does not fit.
         """
-        return self._calls.read(pool, block_table, start, stop, out, self._calls.marked)
+        return self._calls.read(pool, block_table, start, stop, out, dtype, after)
 
-    def write(self, pool: PagedPool, block_table: BlockTable, start: int, rows: torch.Tensor) -> Transfer[None]:
+    def write(
+        self,
+        pool: PagedPool,
+        block_table: BlockTable,
+        start: int,
+        rows: torch.Tensor,
+        *,
+        dtype: torch.dtype | None = None,
+        after: object = None,
+    ) -> Transfer[None]:
         """Puts `rows`, [n, *row], at rows [start, start + n) of the sequence; all other rows of the pool stay as they are.
 
         `rows` is contiguous, on the CPU (pinned, for "direct" and "gather_pinned" on an accelerator), of the pool's
-        dtype, and shares no memory with the pool. No block may be listed twice among those touched. Raises a
-        KVStageError, with nothing written, where anything does not fit.
+        dtype, and shares no memory with the pool. With dtype=torch.float32 `rows` is f32 and the pool bf16: the call
+        rounds to the nearest, ties to even (see `kvstage.convert` for NaNs), and has done with `rows` when it returns. No
+        block may be listed twice among those touched. `after` as for `read`. Raises a KVStageError, with nothing
+        written, where anything does not fit.
         """
-        return self._calls.write(pool, block_table, start, rows, self._calls.marked)
+        return self._calls.write(pool, block_table, start, rows, dtype, after)
 
     def batch(self) -> Batch:
         """A context manager for many calls with one wait: `with stager.batch() as batch: batch.read(...)`; `batch.wait()`."""
@@ -71,7 +111,7 @@ class Stager:
     def close(self) -> None:
         """Waits for everything under way, then refuses new calls; the device stays open. May be called twice.
 
-        Raises NotFinishedError where a batch is still open, and the first error of work that nobody has asked for.
+        Raises the first error of work that nobody has asked for: call it again for the next.
         """
         self._calls.close()
 

@@ -20,6 +20,7 @@ from .device import Index
 from .errors import ClosedError, DeviceError
 from .hold import Hold
 from .host_kernels import Bytes as Bytes
+from .named_streams import NamedStreams
 from .worker import Record, Worker
 
 
@@ -32,7 +33,7 @@ class ThreadEvent:
         self.last: Record | None = None
 
 
-class ThreadDevice:
+class ThreadDevice(NamedStreams):
     """Moves host memory to host memory on worker threads. Pools must be CPU tensors; DEVICE memory is host memory too.
 
     A context manager: leaving it closes the device. `copies`, `launches` (kernels) and `waits` (those that may block the

@@ -61,7 +61,7 @@ def test_nothing_of_a_batch_is_done_before_its_end_and_its_wait(scheme):
         with stager.batch() as batch:
             read = batch.read(PagedPool(blocks.tensor), TABLE, 2, 11)
             assert not read.query()
-            for waits in (read.wait, batch.wait, stager.close):
+            for waits in (batch.wait, batch.wait_stream):
                 with pytest.raises(NotFinishedError, match="still open"):
                     waits()
         assert not read.query()

@@ -20,6 +20,7 @@ from kvstage import (
     TableTooShortError,
     ThreadDevice,
 )
+from kvstage.buffers import Buffers
 from kvstage.pool import as_bytes
 from kvstage.runtime import Runtime
 from kvstage_model.library import LIBRARY
@@ -148,7 +149,9 @@ def test_a_neighbour_of_the_pool_in_one_storage_is_no_alias(device):
 def unchecked(device, direction, pool, table, start, stop, host):
     """The call without its checks."""
     paged = PagedRows(table.__getitem__, pool.num_blocks, pool.block_size, start, stop)
-    Runtime(device).submit(getattr(LIBRARY["per_row"], direction)(paged), pool.bytes, as_bytes(host, 1).unsqueeze(0))
+    Runtime(device, Buffers(device, None)).submit(
+        getattr(LIBRARY["per_row"], direction)(paged), pool.bytes, as_bytes(host, 1).unsqueeze(0)
+    )
 
 
 def test_twin_a_duplicate_would_lose_rows(device):
@@ -184,5 +187,5 @@ def test_a_closed_device_refuses_every_call():
 
 def test_every_error_has_the_common_base_and_is_exported():
     named = [value for name, value in vars(kvstage).items() if name.endswith("Error")]
-    assert len(named) == 12
+    assert len(named) == 16
     assert all(issubclass(error, KVStageError) for error in named)

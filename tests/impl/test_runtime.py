@@ -10,6 +10,7 @@ from broken import edited
 from plain import plain_read, random_blocks, random_rows, same
 
 from kvstage import PagedPool, SchemeError, Stager, ThreadDevice
+from kvstage.buffers import Buffers
 from kvstage.runtime import Runtime
 from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY, Pair, per_run_read
@@ -128,32 +129,21 @@ class Interrupted(ThreadDevice):
         super().synchronize(stream)
 
 
-class Remembering(Runtime):
-    """A runtime that does not let go of its staging memory."""
-
-    @property
-    def _staging(self):
-        return self.kept
-
-    @_staging.setter
-    def _staging(self, memory):
-        self.kept = memory or vars(self).get("kept", {})
-
-
-@pytest.mark.parametrize("forgets", [True, False])
-def test_an_interrupted_call_leaves_no_staging_memory_to_the_next(forgets):
+@pytest.mark.parametrize("keeps", [True, False])
+def test_an_interrupted_call_leaves_no_staging_memory_to_the_next(monkeypatch, keeps):
     """Its copy may still be under way, and would read the next call's rows."""
+    if not keeps:
+        monkeypatch.setattr(Runtime, "_break_off", lambda *_: None)
     pool, rows = PagedPool(torch.zeros(2, 4, 3)), torch.arange(24.0).view(2, 4, 3)
     with Interrupted() as device:
         stager = Stager(device, scheme="per_block")
-        if not forgets:
-            stager._calls._runtime = Remembering(device)
         with device.hold(lambda _stream, index: index == 0):
             with pytest.raises(KeyboardInterrupt):
                 stager.write(pool, [0], 0, rows[0])
-            stager.write(pool, [1], 0, rows[1])
+            write = stager.write(pool, [1], 0, rows[1])
+            assert write.stats.waits == (2 if keeps else 1), "one for what the interrupted call left"
     assert same(pool.tensor[1], rows[1])
-    assert same(pool.tensor[0], rows[0] if forgets else rows[1])
+    assert same(pool.tensor[0], rows[0] if keeps else rows[1])
 
 
 class Recording(ThreadDevice):
@@ -185,7 +175,8 @@ def test_calls_from_two_threads_go_one_by_one(locked):
     pool, outs = PagedPool(blocks.tensor), [torch.zeros(32 if locked else 1, 3, dtype=torch.uint8) for _ in range(2)]
     with Recording(None if locked else Barrier(2)) as device:
         stager = Stager(device, scheme="per_block")
-        stager._calls._runtime._staging["staged read", "stage", Memory.PINNED] = torch.zeros(3, dtype=torch.uint8)
+        stage = stager._calls._buffers.take(Memory.PINNED, 3)
+        stager._calls._runtime._staging["staged read", "stage", Memory.PINNED] = stage
         if not locked:
             stager._calls._lock = nullcontext()
         count = len(outs[0])
@@ -235,7 +226,7 @@ def test_runtime_needs_no_scheme_of_its_own():
         pool = PagedPool(random_blocks(1, 3, 2, (3,), torch.uint8).tensor)
         rows = PagedRows([2, 1].__getitem__, 3, 2, 0, 4)
         out = torch.zeros(1, 4, 3, dtype=torch.uint8)
-        stats = Runtime(device).submit(edited("per_row", renamed).read(rows), pool.bytes, out).stats
+        stats = Runtime(device, Buffers(device, None)).submit(edited("per_row", renamed).read(rows), pool.bytes, out).stats
     assert same(out[0], plain_read(pool.tensor, [2, 1], 0, 4))
     assert seen == ["other"] * 4
     assert (stats.copies, stats.waits, stats.bytes) == (4, 4, 12)

@@ -11,8 +11,8 @@ import torch
 from plain import plain_read, plain_write, random_blocks, random_rows, same
 
 from kvstage import ClosedError, NotFinishedError, PagedPool, Stager, Stats, ThreadDevice
-from kvstage.calls import Calls
 from kvstage.pending import Pending
+from kvstage.runtime import Runtime
 
 AT_ONCE = ["direct", "gather_pinned"]
 INSIDE = ["per_row", "per_block", "ring", "gather"]
@@ -141,7 +141,8 @@ class Forgetful(ThreadDevice):
 def dropped(monkeypatch, scheme: str, keeps: bool) -> tuple[bool, bool, bool]:
     """Whether the memory of a dropped transfer lives while its work is held, after the next call, and after `close`."""
     if not keeps:
-        monkeypatch.setattr(Pending, "keep", lambda self, *memory: None)
+        mark = Pending.mark
+        monkeypatch.setattr(Pending, "mark", lambda self, *memory: mark(self))
     out = np.zeros((8, 3), np.float32)
     alive = weakref.ref(out)
     with Forgetful() as device:
@@ -234,23 +235,27 @@ def test_the_failure_of_a_dropped_transfer_is_raised_by_the_next_call_and_only_t
         assert same(read.result(), torch.ones(8, 3))
 
 
-def test_a_call_that_breaks_off_keeps_its_memory_for_good():
-    class Interrupted(ThreadDevice):
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_call_that_breaks_off_keeps_its_memory_until_the_next(monkeypatch, keeps):
+    class Interrupted(Forgetful):
         def copy(self, stream, source, target):
-            if self.copies:
+            if self.copies == 1:
+                self.copies += 1
                 raise KeyboardInterrupt
             super().copy(stream, source, target)
 
+    if not keeps:
+        monkeypatch.setattr(Runtime, "_break_off", lambda *_: None)
+    pool = PagedPool(torch.ones(3, 4, 3))
     with Interrupted() as device:
         stager, out = Stager(device, scheme="direct"), np.zeros((8, 3), np.float32)
         alive = weakref.ref(out)
         with pytest.raises(KeyboardInterrupt):
-            stager.read(PagedPool(torch.ones(3, 4, 3)), [2, 0], 0, 8, out=torch.from_numpy(out))
+            stager.read(pool, [2, 0], 0, 8, out=torch.from_numpy(out))
         device.synchronize("copy")
         del out
         gc.collect()
-        assert alive() is not None
-    calls: Calls = stager._calls
-    calls._runtime._abandoned.clear()
-    gc.collect()
-    assert alive() is None, "nobody else kept it"
+        assert (alive() is not None) == keeps
+        stager.read(pool, [2, 0], 0, 8).wait()
+        gc.collect()
+        assert alive() is None

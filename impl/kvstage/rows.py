@@ -1,0 +1,23 @@
+"""The rows at the host: what a call checks of the tensor that it takes them from, or puts them into."""
+
+import torch
+
+from .errors import AliasError, DeviceError, LayoutError
+from .pool import PagedPool, is_plain, same_memory
+
+
+def check_rows(name: str, tensor: torch.Tensor, pool: PagedPool, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    """Raises DeviceError, LayoutError or AliasError unless the tensor can hold rows of the pool in that shape and dtype."""
+    if tensor.device.type != "cpu":
+        raise DeviceError(f"{name} is on {tensor.device}: it must be a CPU tensor, because the host takes or fills it")
+    if tensor.dtype != dtype:
+        wanted = f"{pool} is {pool.dtype}" if dtype == pool.dtype else f"dtype={dtype} was asked for"
+        raise LayoutError(f"{name} is {tensor.dtype} and {wanted}: rows move as raw bytes, so convert them first")
+    if tuple(tensor.shape) != shape:
+        raise LayoutError(f"{name} has shape {list(tensor.shape)}: it must be {list(shape)}, rows of {pool}")
+    if not is_plain(tensor) or not tensor.is_contiguous():
+        raise LayoutError(
+            f"{name} has shape {list(shape)} and strides {list(tensor.stride())}: it must be contiguous; use .contiguous()"
+        )
+    if same_memory(tensor, pool.tensor):
+        raise AliasError(f"{name} lies in the memory of {pool}: the call could overwrite what it has still to move; use a copy")
