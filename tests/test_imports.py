@@ -47,7 +47,7 @@ def test_a_package_imports_what_lies_below_it(package: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "absent"),
     [
-        ("import kvstage", {"z3", "kvstage_proofs"}),
+        ("import kvstage", {"z3", "kvstage_proofs", "pyopencl"}),
         ("import kvstage_model", {"z3", "torch", "numpy"}),
         ("import kvstage_model.simulator, kvstage_model.races, kvstage_model.search", {"z3", "torch", "numpy"}),
         ("import kvstage_proofs.cli; kvstage_proofs.cli.main(['prove', 'per_row.read:T7'])", {"torch", "numpy", "kvstage"}),

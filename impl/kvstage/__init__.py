@@ -40,6 +40,7 @@ from .errors import (
     KVStageError,
     LayoutError,
     NotFinishedError,
+    OpenCLMissingError,
     PinnedMemoryError,
     RangeError,
     ReleasedError,
@@ -48,6 +49,7 @@ from .errors import (
     UnknownSchemeError,
 )
 from .named_streams import NamedStreams
+from .opencl_device import OpenCLDevice
 from .pool import PagedPool
 from .sim_device import SimDevice
 from .stager import Stager
@@ -69,6 +71,8 @@ __all__ = [
     "Moved",
     "NamedStreams",
     "NotFinishedError",
+    "OpenCLDevice",
+    "OpenCLMissingError",
     "PagedPool",
     "PinnedMemoryError",
     "RangeError",

@@ -53,6 +53,10 @@ class ForkedError(KVStageError, RuntimeError):
     """The process was forked: streams and their threads stayed behind in the parent."""
 
 
+class OpenCLMissingError(DeviceError):
+    """There is no pyopencl, or no OpenCL driver for the CPU."""
+
+
 class ClosedError(KVStageError, RuntimeError):
     """The device or the stager was closed, or the batch has ended."""
 

@@ -1,8 +1,7 @@
-"""Holding work back: what makes a missing wait show every time on a device of worker threads. For tests."""
+"""Holding work back: what makes a missing wait show every time on a device that is really asynchronous. For tests."""
 
-import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 
 class Marked(Protocol):
@@ -19,45 +18,52 @@ class Marked(Protocol):
         ...  # pragma: no cover
 
 
-class Hold:
-    """Keeps chosen work back, and with it what its stream has to do behind it. Made by `ThreadDevice.hold`."""
+class Gate(Protocol):
+    """What held work waits for, in the device's own way."""
 
-    def __init__(self, which: Callable[[str, int], bool]) -> None:
+    def set(self) -> None:
+        """Lets the work begin."""
+        ...  # pragma: no cover
+
+
+G = TypeVar("G", bound=Gate)
+
+
+class Hold(Generic[G]):
+    """Keeps chosen work back, and with it what its stream has to do behind it. Made by a device's `hold`."""
+
+    def __init__(self, which: Callable[[str, int], bool], new_gate: Callable[[], G]) -> None:
         self._which = which
+        self._new_gate = new_gate
         self._seen = 0
         self._released = False
-        self._held: dict[str, list[tuple[int, threading.Event | Marked]]] = {}
+        self._held: dict[str, list[tuple[int, Callable[[], None]]]] = {}
 
     def release(self) -> None:
         """Lets go of everything, and holds nothing from now on."""
         self._released = True
         held, self._held = self._held, {}
         for entries in held.values():
-            for _, entry in entries:
-                if isinstance(entry, threading.Event):
-                    entry.set()
+            for _, let_go in entries:
+                let_go()
 
     def let_go(self, stream: str, number: int) -> None:
         """Lets go of what must happen before place `number` of a stream: its work, and other streams' that it waits for."""
         entries = self._held.get(stream, [])
         self._held[stream] = [entry for entry in entries if entry[0] >= number]
-        for at, entry in entries:
-            if at >= number:
-                continue
-            if isinstance(entry, threading.Event):
-                entry.set()
-            else:
-                self.let_go(entry.stream, entry.number)
+        for at, let_go in entries:
+            if at < number:
+                let_go()
 
-    def gate(self, stream: str, number: int) -> threading.Event | None:
+    def gate(self, stream: str, number: int) -> G | None:
         """What the next work has to wait for."""
         index, self._seen = self._seen, self._seen + 1
         if self._released or not self._which(stream, index):
             return None
-        gate = threading.Event()
-        self._held.setdefault(stream, []).append((number, gate))
+        gate = self._new_gate()
+        self._held.setdefault(stream, []).append((number, gate.set))
         return gate
 
     def waits(self, stream: str, number: int, mark: Marked) -> None:
         """From place `number` on, a stream waits for what is before the mark."""
-        self._held.setdefault(stream, []).append((number, mark))
+        self._held.setdefault(stream, []).append((number, lambda: self.let_go(mark.stream, mark.number)))

@@ -21,6 +21,7 @@ from .errors import ClosedError, DeviceError
 from .hold import Hold
 from .host_kernels import Bytes as Bytes
 from .named_streams import NamedStreams
+from .times import Span
 from .worker import Record, Worker
 
 
@@ -49,7 +50,8 @@ class ThreadDevice(NamedStreams):
         self.closed = False
         self._workers: dict[str, Worker] = {}
         self._starting = threading.Lock()
-        self._hold: Hold | None = None
+        self._hold: Hold[threading.Event] | None = None
+        self._spans: list[Span] | None = None
         self._number = 0
 
     def view(self, memory: Memory, tensor: torch.Tensor) -> Bytes:
@@ -97,16 +99,16 @@ class ThreadDevice(NamedStreams):
     def record(self, event: ThreadEvent, stream: str) -> None:
         """Queues a mark; it is the event's last record at once."""
         self._check_open()
-        event.last = self._worker(stream).mark(self._next())
+        event.last = self._worker(stream).mark(self._next(), self._span(stream))
 
     def wait_event(self, stream: str, event: ThreadEvent) -> None:
         """The stream's worker waits for the mark that is the event's last record now."""
         self._check_open()
         last, number = event.last, self._next()
-        if last is not None:
-            self._worker(stream).wait_for(last)
-            if self._hold:
-                self._hold.waits(stream, number, last)
+        if last is not None or self._spans is not None:
+            self._worker(stream).wait_for(last, self._span(stream))
+        if last is not None and self._hold:
+            self._hold.waits(stream, number, last)
 
     def wait(self, event: ThreadEvent) -> None:
         """Waits for the event's last record; lets go of what is held before it, or it would wait for ever."""
@@ -123,7 +125,7 @@ class ThreadDevice(NamedStreams):
         return event.last.ended
 
     @contextmanager
-    def hold(self, which: Callable[[str, int], bool]) -> Iterator[Hold]:
+    def hold(self, which: Callable[[str, int], bool]) -> Iterator[Hold[threading.Event]]:
         """For tests: keeps back the work for which `which(stream, index)` holds, until the host waits for it.
 
         `index` counts copies and kernels from the `with` on, over all streams. Held work begins when the host waits for
@@ -133,12 +135,27 @@ class ThreadDevice(NamedStreams):
         """
         if self._hold:
             raise DeviceError("this device is held already: leave the first hold before the next")
-        self._hold = hold = Hold(which)
+        self._hold = hold = Hold(which, threading.Event)
         try:
             yield hold
         finally:
             self._hold = None
             hold.release()
+
+    @contextmanager
+    def timed(self) -> Iterator[list[Span]]:
+        """For tests and recorders: a span for everything that is put on a stream inside the `with`, in the order of issue.
+
+        The workers note the times. Of work that is skipped after an error they stay 0. One at a time.
+        """
+        if self._spans is not None:
+            raise DeviceError("this device is timed already: leave the first `timed` before the next")
+        spans: list[Span] = []
+        self._spans = spans
+        try:
+            yield spans
+        finally:
+            self._spans = None
 
     def close(self) -> None:
         """Finishes all work and ends the threads. Raises the first error that nobody has waited for."""
@@ -163,13 +180,21 @@ class ThreadDevice(NamedStreams):
     def _queue(self, stream: str, function: Callable[..., None], *arguments: Any) -> None:
         self._check_open()
         worker, number = self._worker(stream), self._next()
-        worker.queue.put((function, arguments, self._hold.gate(stream, number) if self._hold else None))
+        gate = self._hold.gate(stream, number) if self._hold else None
+        worker.queue.put((function, arguments, gate, self._span(stream)))
 
     def _wait(self, record: Record) -> None:
         if self._hold:
             self._hold.let_go(record.stream, record.number)
         record.block()
         record.check()
+
+    def _span(self, stream: str) -> Span | None:
+        if self._spans is None:
+            return None
+        span = Span(stream)
+        self._spans.append(span)
+        return span
 
     def _next(self) -> int:
         self._number += 1

@@ -6,27 +6,32 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, TypeAlias
 
-Work: TypeAlias = tuple[Callable[..., None], tuple[Any, ...], threading.Event | None]
-"""A function, its arguments, and what the worker waits for before it calls it, if anything."""
+from .times import Span, now
+
+Work: TypeAlias = tuple[Callable[..., None], tuple[Any, ...], threading.Event | None, Span | None]
+"""A function, its arguments, what the worker waits for before it calls it, and where it notes the times, if anywhere."""
 
 
 class Record:
     """A mark in a stream's queue. It ends when all that was queued before it has ended, or was skipped after an error."""
 
-    __slots__ = ("_lock", "ended", "error", "number", "stream", "worker")
+    __slots__ = ("_lock", "_span", "ended", "error", "number", "stream", "worker")
 
-    def __init__(self, worker: "Worker", number: int) -> None:
+    def __init__(self, worker: "Worker", number: int, span: Span | None) -> None:
         self.worker = worker
         self.stream = worker.name
         self.number = number
         self.ended = False
         self.error: BaseException | None = None
+        self._span = span
         self._lock = threading.Lock()  # half the price of a threading.Event
         self._lock.acquire()
 
     def end(self, error: BaseException | None) -> None:
         """Called by the worker."""
         self.error = error
+        if self._span:
+            self._span.begin = self._span.end = now()
         self.ended = True
         self._lock.release()
 
@@ -44,12 +49,23 @@ class Record:
 
 
 class _Await:
-    """A queue's entry: the worker waits for another stream's mark."""
+    """A queue's entry: the worker waits for another stream's mark, if there is one."""
 
-    __slots__ = ("record",)
+    __slots__ = ("record", "span")
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record | None, span: Span | None) -> None:
         self.record = record
+        self.span = span
+
+    def block(self) -> BaseException | None:
+        """Returns when the mark has ended, with what went wrong before it."""
+        if self.span:
+            self.span.begin = now()
+        if self.record:
+            self.record.block()
+        if self.span:
+            self.span.end = now()
+        return self.record.error if self.record else None
 
 
 class Worker:
@@ -62,15 +78,15 @@ class Worker:
         self.thread = threading.Thread(target=self._serve, name=f"kvstage stream {name}", daemon=True)
         self.thread.start()
 
-    def mark(self, number: int) -> Record:
+    def mark(self, number: int, span: Span | None = None) -> Record:
         """Queues a mark."""
-        record = Record(self, number)
+        record = Record(self, number, span)
         self.queue.put(record)
         return record
 
-    def wait_for(self, record: Record) -> None:
-        """What is queued from now on comes after another stream's mark."""
-        self.queue.put(_Await(record))
+    def wait_for(self, record: Record | None, span: Span | None = None) -> None:
+        """What is queued from now on comes after another stream's mark, if there is one."""
+        self.queue.put(_Await(record, span))
 
     def forget(self, error: BaseException) -> None:
         """Goes on after an error that the host has seen."""
@@ -88,13 +104,17 @@ class Worker:
             if isinstance(entry, Record):
                 entry.end(self.error)
             elif isinstance(entry, _Await):
-                entry.record.block()
-                self.error = self.error or entry.record.error
+                error = entry.block()
+                self.error = self.error or error
             elif self.error is None:
-                function, arguments, gate = entry
+                function, arguments, gate, span = entry
                 if gate is not None:
                     gate.wait()
+                if span is not None:
+                    span.begin = now()
                 function(*arguments)
+                if span is not None:
+                    span.end = now()
 
     def __enter__(self) -> None:
         pass

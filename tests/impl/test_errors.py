@@ -187,5 +187,5 @@ def test_a_closed_device_refuses_every_call():
 
 def test_every_error_has_the_common_base_and_is_exported():
     named = [value for name, value in vars(kvstage).items() if name.endswith("Error")]
-    assert len(named) == 16
+    assert len(named) == 17
     assert all(issubclass(error, KVStageError) for error in named)

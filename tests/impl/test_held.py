@@ -1,11 +1,12 @@
-"""The library on worker threads whose work is held back until it is waited for: what is lost shows every time."""
+"""The library on real asynchronous devices whose work is held back until it is waited for: what is lost shows every time."""
 
 import pytest
 import torch
 from broken import early_wait, edited, late_wait, unedited, without, without_wait
+from devices import REAL
 from plain import plain_read, plain_write, random_blocks, random_rows, same
 
-from kvstage import PagedPool, Stager, ThreadDevice
+from kvstage import PagedPool, Stager
 from kvstage_model.library import LIBRARY, Pair, gather_read, gather_write
 from kvstage_model.operations import RecordEvent, SyncEvent, SyncStream, WaitEvent
 from kvstage_model.pipelines import COMPUTE
@@ -13,11 +14,14 @@ from kvstage_model.schemes import STREAM
 from kvstage_model.variants import Named
 
 
-class Marked(ThreadDevice):
-    """New memory holds bytes that no row has by chance."""
+def marked(kind):
+    """A device whose new memory holds bytes that no row has by chance."""
 
-    def allocate(self, memory, size):
-        return super().allocate(memory, size).fill_(0xA5)
+    class Marked(kind):
+        def allocate(self, memory, size):
+            return super().allocate(memory, size).fill_(0xA5)
+
+    return Marked()
 
 
 PAIRS = {
@@ -28,13 +32,13 @@ PAIRS = {
 }
 
 
-def returned(scheme: Pair, name: str, direction: str, *, hold: bool) -> bool:
+def returned(kind, scheme: Pair, name: str, direction: str, *, hold: bool) -> bool:
     """Whether the rows of a call are right when the call and its wait are over, where work is held back until it is waited for."""
     blocks, table = random_blocks(1, 6, 4, (3,), torch.bfloat16), [3, 0, 4, 5]
     rows, out = random_rows(2, 14, (3,), torch.bfloat16), random_rows(3, 14, (3,), torch.bfloat16)
     pool = PagedPool(blocks.tensor)
     read, written = plain_read(blocks.tensor, table, 1, 15), plain_write(blocks, table, 1, rows)
-    with Marked() as device:
+    with marked(kind) as device:
         stager = Stager(device, scheme=scheme, slots=2 if name in ("ring", "gather") else None)
         with device.hold(lambda _stream, _index: hold):
             if direction == "read":
@@ -44,11 +48,16 @@ def returned(scheme: Pair, name: str, direction: str, *, hold: bool) -> bool:
             return same(blocks.memory(), written)
 
 
+@pytest.fixture(params=REAL)
+def kind(request):
+    return REAL[request.param]
+
+
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("direction", ["read", "write"])
-def test_schemes_with_events_and_kernels_are_right_where_all_is_held(name, direction):
-    assert returned(PAIRS[name], name, direction, hold=True)
-    assert returned(PAIRS[name], name, direction, hold=False)
+def test_schemes_with_events_and_kernels_are_right_where_all_is_held(kind, name, direction):
+    assert returned(kind, PAIRS[name], name, direction, hold=True)
+    assert returned(kind, PAIRS[name], name, direction, hold=False)
 
 
 LOST = [
@@ -72,17 +81,17 @@ LOST = [
 
 
 @pytest.mark.parametrize(("name", "direction", "named"), LOST, ids=str)
-def test_held_work_shows_every_wait_or_record_that_was_lost(name, direction, named):
-    assert not returned(without(PAIRS[name], named), name, direction, hold=True)
+def test_held_work_shows_every_wait_or_record_that_was_lost(kind, name, direction, named):
+    assert not returned(kind, without(PAIRS[name], named), name, direction, hold=True)
 
 
-def transferred(edit, direction: str, name: str, *, hold: bool) -> tuple[torch.Tensor, torch.Tensor]:
+def transferred(kind, edit, direction: str, name: str, *, hold: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """What a call has written when it returns, and what it must be, where copies are held back as long as nobody waits."""
     blocks, table = random_blocks(1, 5, 4, (3,), torch.bfloat16), [3, 0, 4]
     rows, out = random_rows(2, 9, (3,), torch.bfloat16), random_rows(3, 9, (3,), torch.bfloat16)
     pool = PagedPool(blocks.tensor)
     read, written = plain_read(blocks.tensor, table, 2, 11), plain_write(blocks, table, 2, rows)
-    with ThreadDevice() as device:
+    with kind() as device:
         stager = Stager(device, scheme=edited(name, edit))
         with device.hold(lambda _stream, _index: hold):
             if direction == "read":
@@ -94,9 +103,9 @@ def transferred(edit, direction: str, name: str, *, hold: bool) -> tuple[torch.T
 
 @pytest.mark.parametrize("name", ["per_row", "per_block"])
 @pytest.mark.parametrize("direction", ["read", "write"])
-def test_held_copies_show_every_missing_or_misplaced_wait(name, direction):
-    assert same(*transferred(unedited, direction, name, hold=True))
-    assert same(*transferred(unedited, direction, name, hold=False))
-    assert not same(*transferred(without_wait, direction, name, hold=True))
-    assert not same(*transferred(early_wait, direction, name, hold=True))
-    assert same(*transferred(late_wait, direction, name, hold=True)) == (direction == "write")
+def test_held_copies_show_every_missing_or_misplaced_wait(kind, name, direction):
+    assert same(*transferred(kind, unedited, direction, name, hold=True))
+    assert same(*transferred(kind, unedited, direction, name, hold=False))
+    assert not same(*transferred(kind, without_wait, direction, name, hold=True))
+    assert not same(*transferred(kind, early_wait, direction, name, hold=True))
+    assert same(*transferred(kind, late_wait, direction, name, hold=True)) == (direction == "write")
