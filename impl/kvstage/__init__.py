@@ -48,6 +48,7 @@ from .errors import (
     TableTooShortError,
     UnknownSchemeError,
 )
+from .host_device import HostDevice
 from .named_streams import NamedStreams
 from .opencl_device import OpenCLDevice
 from .pool import PagedPool
@@ -66,6 +67,7 @@ __all__ = [
     "DeviceError",
     "DuplicateBlockError",
     "ForkedError",
+    "HostDevice",
     "KVStageError",
     "LayoutError",
     "Moved",

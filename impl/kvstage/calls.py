@@ -25,11 +25,13 @@ from .pending import Pending, check_process
 from .pool import PagedPool, as_bytes
 from .rows import check_rows
 from .runtime import Runtime, Submitted
-from .tables import BlockTable, row_range, touched_blocks
+from .tables import BlockTable, TouchedBlocks, row_range, touched_blocks
 from .transfer import Moved, Stats, Transfer
 
 R = TypeVar("R")
 Hook: TypeAlias = Callable[[Moved], None]
+OPTIONS = {"slots", "chunk", "most"}
+"""What a scheme may ask for beside the rows of the transfer."""
 
 
 class Calls:
@@ -46,9 +48,11 @@ class Calls:
         self._runtime = Runtime(device, self._buffers)
         self._lock = RLock()  # a hook that is told of an earlier transfer may call the stager
         self._under_way: deque[Pending] = deque()
+        self._last: tuple[TouchedBlocks, PagedRows] | None = None
         self._closed = False
         self._process = os.getpid()
-        if slots is not None and not any("slots" in signature(function).parameters for function in (pair.read, pair.write)):
+        self._options = {each: tuple(signature(each).parameters.keys() & OPTIONS) for each in (pair.read, pair.write)}
+        if slots is not None and not any("slots" in names for names in self._options.values()):
             raise SchemeError(f"slots is {slots}, and the scheme has no ring of slots: leave it out, or choose 'ring' or 'gather'")
         if slots is not None and slots < 1:
             raise SchemeError(f"slots is {slots}: a ring needs at least 1, and 2 to have a copy under way beside the host")
@@ -68,12 +72,12 @@ class Calls:
         start, stop = row_range(start, stop)
         at_host = dtype_at_host(pool, dtype)
         shape = (stop - start, *pool.row_shape)
-        blocks = touched_blocks(pool, block_table, start, stop, distinct=False)
+        blocks = touched_blocks(pool, block_table, start, stop, distinct=False, last=self._last_blocks)
         if out is not None:
             check_rows("out", out, pool, shape, at_host)
         if start == stop:
             return Transfer(torch.empty(shape, dtype=at_host, device="cpu") if out is None else out, Stats())
-        scheme = self._scheme(self._pair.read, pool, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop))
+        scheme = self._scheme(self._pair.read, pool, self._rows(pool, blocks, start, stop))
         loans: list[Loan] = []
         converts = at_host != pool.dtype
         with self._lock:
@@ -107,10 +111,10 @@ class Calls:
         at_host = dtype_at_host(pool, dtype)
         shape = (count, *pool.row_shape)
         check_rows("rows", rows, pool, shape, at_host)
-        blocks = touched_blocks(pool, block_table, start, stop, distinct=True)
+        blocks = touched_blocks(pool, block_table, start, stop, distinct=True, last=self._last_blocks)
         if start == stop:
             return Transfer(None, Stats())
-        scheme = self._scheme(self._pair.write, pool, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop))
+        scheme = self._scheme(self._pair.write, pool, self._rows(pool, blocks, start, stop))
         loans: list[Loan] = []
         with self._lock:
             self._forget_what_has_ended()
@@ -133,13 +137,24 @@ class Calls:
             self._runtime.settle()
             self._buffers.clear()
 
+    @property
+    def _last_blocks(self) -> TouchedBlocks | None:
+        return self._last[0] if self._last else None
+
+    def _rows(self, pool: PagedPool, blocks: TouchedBlocks, start: int, stop: int) -> PagedRows:
+        """The object of the last call where it is for the same rows, as for all caches of a step: the runtime knows it."""
+        last, rows = self._last, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop)
+        if last and last[0] is blocks and _shape(last[1]) == _shape(rows):
+            return last[1]
+        self._last = blocks, rows
+        return rows
+
     def _scheme(self, function: SchemeFunction, pool: PagedPool, rows: PagedRows) -> Scheme:
         chunk = usual_chunk(rows)
         within_a_block = 1  # a run across blocks would take the gaps between them along
         most = chunk if pool.bytes.is_contiguous() else within_a_block
         usual = {"slots": self._slots or SLOTS, "chunk": chunk, "most": most}
-        names = signature(function).parameters
-        return function(rows, **{name: value for name, value in usual.items() if name in names})
+        return function(rows, **{name: usual[name] for name in self._options[function]})
 
     def _borrow(self, loans: list[Loan], memory: Memory, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """A tensor in memory of the stager, which `loans` is to give back."""
@@ -187,6 +202,10 @@ class Calls:
             raise ClosedError("the stager's device is closed: make a new device and a new stager")
         if self._closed:
             raise ClosedError("this stager is closed: make a new one")
+
+
+def _shape(rows: PagedRows) -> tuple[int, ...]:
+    return rows.num_blocks, rows.block_size, rows.start, rows.stop
 
 
 def _waited(pending: Pending) -> bool:

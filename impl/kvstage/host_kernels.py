@@ -1,6 +1,7 @@
-"""Gather and scatter on host memory: whole blocks at once where the rows allow it, in the widest element that fits.
+"""Gather and scatter on host memory: whole blocks at once where the rows allow it.
 
-Both move raw bytes, and both check every block id themselves, although the library has done so before.
+Both move raw bytes on the calling thread, and both check every block id themselves, although the library has done so
+before: numpy would count a negative one from the end, and `take` clips one that is too large.
 """
 
 from collections.abc import Iterator
@@ -14,67 +15,92 @@ from .device import Index
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
-_ELEMENTS: tuple[tuple[int, Any, torch.dtype], ...] = (
-    (16, np.complex128, torch.complex128),
-    (8, np.int64, torch.int64),
-    (4, np.int32, torch.int32),
-    (2, np.int16, torch.int16),
-    (1, np.uint8, torch.uint8),
-)
+Part: TypeAlias = tuple[int, int, Index, Index | None]
+"""First and last of some rows of an index, and the slots and rows that they are; None for all rows of each slot."""
+
+_ELEMENTS: tuple[tuple[int, Any], ...] = ((16, np.complex128), (8, np.int64), (4, np.int32), (2, np.int16), (1, np.uint8))
 """Bytes of an element, and its type: the fewer elements, the faster, and none of these changes a bit on its way."""
 
 _ONE_THREAD = 32_767
 """Elements of one call of torch: from 32,768 on it starts threads of its own, which beside busy ones costs up to 30 flat copies."""
 
 
-def gather(source: Bytes, index: Index, target: Bytes) -> None:
-    """Row i of `target` [n, row_bytes] becomes row `index[i]` of the pool `source` [slots, rows, row_bytes]."""
-    size, row_bytes = source.shape[1:]
-    for first, last, whole in _parts(index, size):
-        if not whole:
-            slots, rows = np.divmod(index[first:last], size)
-            target[first:last] = source[slots, rows]
-            continue
-        slots = index[first:last:size] // size
-        blocks, packed, dtype = _widest(source, target[first:last].reshape(len(slots), size * row_bytes))
-        pool, places, ids = torch.from_numpy(blocks).view(dtype), torch.from_numpy(packed).view(dtype), torch.from_numpy(slots)
-        at_once = max(1, _ONE_THREAD // places.shape[1])
-        for k in range(0, len(ids), at_once):
-            torch.index_select(pool, 0, ids[k : k + at_once], out=places[k : k + at_once])
+class HostKernels:
+    """The kernels of one device. The last index that was cut into blocks is remembered: all caches of a step have one."""
 
+    def __init__(self) -> None:
+        self._last: tuple[Index, int, list[Part]] | None = None
 
-def scatter(source: Bytes, target: Bytes, index: Index) -> None:
-    """Row i of `source` [n, row_bytes] goes to row `index[i]` of the pool `target` [slots, rows, row_bytes]."""
-    size, row_bytes = target.shape[1:]
-    for first, last, whole in _parts(index, size):
-        if whole:
-            slots = index[first:last:size] // size
-            blocks, packed, _ = _widest(target, source[first:last].reshape(len(slots), size * row_bytes))
+    def gather(self, source: Bytes, index: Index, target: Bytes) -> None:
+        """Row i of `target` [n, row_bytes] becomes row `index[i]` of the pool `source` [slots, rows, row_bytes]."""
+        size, row_bytes = source.shape[1:]
+        for first, last, slots, rows in self._parts(index, size):
+            if rows is not None:
+                target[first:last] = source[slots, rows]
+                continue
+            _check(slots, source)
+            packed = target[first:last].reshape(len(slots), size * row_bytes)
+            if source.flags.c_contiguous:
+                np.take(source.reshape(len(source), -1), slots, axis=0, out=packed, mode="clip")
+            else:
+                _select(source, slots, packed)
+
+    def scatter(self, source: Bytes, target: Bytes, index: Index) -> None:
+        """Row i of `source` [n, row_bytes] goes to row `index[i]` of the pool `target` [slots, rows, row_bytes]."""
+        size, row_bytes = target.shape[1:]
+        for first, last, slots, rows in self._parts(index, size):
+            if rows is not None:
+                target[slots, rows] = source[first:last]
+                continue
+            _check(slots, target)
+            blocks, packed = _widest(target, source[first:last].reshape(len(slots), size * row_bytes))
             blocks[slots] = packed
-        else:
-            slots, rows = np.divmod(index[first:last], size)
-            target[slots, rows] = source[first:last]
+
+    def _parts(self, index: Index, size: int) -> list[Part]:
+        last = self._last
+        if last is not None and last[0] is index and last[1] == size:
+            return last[2]
+        parts = list(_cut(index, size))
+        if not index.flags.writeable:  # nobody will change it
+            self._last = index, size, parts
+        return parts
 
 
-def _parts(index: Index, size: int) -> Iterator[tuple[int, int, bool]]:
-    """Cuts an index into the rows before the first block's begin, whole blocks, and the rest: first, last, whether whole."""
+def _select(source: Bytes, slots: Index, packed: Bytes) -> None:
+    """What `take` does, of a pool with gaps between its blocks: that would copy all of it first."""
+    pool, places, ids = *map(torch.from_numpy, _widest(source, packed)), torch.from_numpy(slots)
+    at_once = max(1, _ONE_THREAD // places.shape[1])
+    for k in range(0, len(ids), at_once):
+        torch.index_select(pool, 0, ids[k : k + at_once], out=places[k : k + at_once])
+
+
+def _check(slots: Index, pool: Bytes) -> None:
+    if slots.min() < 0 or slots.max() >= len(pool):
+        raise IndexError(f"blocks {slots.min()} to {slots.max()} of a pool of {len(pool)}")
+
+
+def _cut(index: Index, size: int) -> Iterator[Part]:
+    """Cuts an index into the rows before the first block's begin, whole blocks, and the rest."""
     length = len(index)
     head = min(length, int(-index[0] % size)) if length else 0
     body = head + (length - head) // size * size
     lines = index[head:body].reshape(-1, size)
     if (lines[:, 0] % size).any() or (lines != lines[:, :1] + np.arange(size)).any():  # not rows of blocks, in order
         head = body = length
-    for first, last, whole in ((0, head, False), (head, body, True), (body, length, False)):
-        if first < last:
-            yield first, last, whole
+    if head:
+        yield 0, head, *np.divmod(index[:head], size)
+    if head < body:
+        yield head, body, index[head:body:size] // size, None
+    if body < length:
+        yield body, length, *np.divmod(index[body:], size)
 
 
-def _widest(pool: Bytes, packed: Bytes) -> tuple[NDArray[Any], NDArray[Any], torch.dtype]:
+def _widest(pool: Bytes, packed: Bytes) -> tuple[NDArray[Any], NDArray[Any]]:
     """A pool as [slots, elements], and rows packed in blocks, both in the widest element that their addresses allow."""
     shape, strides = (pool.shape[0], packed.shape[1]), (pool.strides[0], 1)
     blocks = np.lib.stride_tricks.as_strided(pool, shape, strides)  # reshape might copy, and lose what is written
     numbers = (packed.shape[1], pool.strides[0], pool.ctypes.data, packed.ctypes.data)
-    for size, element, dtype in _ELEMENTS:
+    for size, element in _ELEMENTS:
         if not any(number % size for number in numbers):
-            return blocks.view(element), packed.view(element), dtype
+            return blocks.view(element), packed.view(element)
     raise AssertionError("every address is a multiple of 1")

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from kvstage_model.buffers import Buffer, Memory, Paged, Rows
@@ -23,6 +22,7 @@ from kvstage_model.operations import (
 )
 from kvstage_model.scheme import Result, Scheme
 
+from .addresses import Addresses
 from .buffers import Buffers, Loan
 from .device import Device, Index
 from .errors import SchemeError
@@ -54,6 +54,7 @@ class Runtime:
         self._buffers = buffers
         self._staging: dict[tuple[str, str, Memory], Loan] = {}
         self._events: dict[str, dict[tuple[str, int], Any]] = {}
+        self._addresses = Addresses()
         self._doubtful: list[str] = []
         self._quarantined: list[torch.Tensor] = []
         self._loans: list[Loan] = []
@@ -78,7 +79,7 @@ class Runtime:
             given = _given(scheme, scheme.result, pool, host)
             memory = {buffer.name: self._memory(scheme, buffer, given, pool.shape[2]) for buffer in scheme.buffers}
             events = {} if scheme.fresh_events else self._events.setdefault(scheme.name, {})
-            run = _Run(self._device, memory, events, pool.shape[2], scheme.result.length, streams, after)
+            run = _Run(self._device, memory, events, self._addresses, pool.shape[2], scheme.result.length, streams, after)
             last = _last_wait(scheme, given)
             for operation in scheme.prologue:
                 run.perform(operation)
@@ -177,6 +178,7 @@ class _Run:
         device: Device[Any, Any],
         memory: dict[str, _Bound],
         events: dict[tuple[str, int], Any],
+        addresses: Addresses,
         row_bytes: int,
         length: int,
         streams: list[str],
@@ -189,6 +191,7 @@ class _Run:
         self._device = device
         self._memory = memory
         self._events = events
+        self._addresses = addresses
         self._row_bytes = row_bytes
         self._length = length
         self._streams = streams
@@ -296,12 +299,7 @@ class _Run:
                 f"{type(kernel).__name__} of rows [{first}, {last}) of a transfer of {self._length}: correct the scheme"
             )
         handle, slots, length = self._memory[paged.buffer.name]
-        address: Any = paged.rows.address  # the scheme's own formula, read for all rows at once
-        slot, row = address(np.arange(first, last))
-        index: Index = slot * length + row
-        if not (np.all((slot >= 0) & (slot < slots)) and np.all((row >= 0) & (row < length))):
-            raise SchemeError(f"{type(kernel).__name__} reaches rows that {paged.buffer.name!r} does not have: correct its address")
-        return handle, index
+        return handle, self._addresses.of(paged, slots, length, kernel)
 
 
 def _refuse_lengths(operation: Operation, rows: int, places: int) -> None:

@@ -37,8 +37,16 @@ class TouchedBlocks:
     """The pool's block for each block of the sequence that a call touches: `first` and those behind it, and no others."""
 
     first: int
+    listed: list[int]
+    num_blocks: int
+    distinct: bool
     ids: NDArray[np.int64]
     by_number: dict[int, int]
+
+    def are(self, first: int, ids: list[int], num_blocks: int, distinct: bool) -> bool:
+        """Whether they are these, of a pool of so many blocks, and are known to be distinct if they must be."""
+        known = self.distinct or not distinct
+        return known and (self.first, self.num_blocks) == (first, num_blocks) and self.listed == ids
 
     def __call__(self, k: Any) -> Any:
         """The block id for block `k` of the sequence, or an array of ids for an array of such numbers."""
@@ -50,15 +58,18 @@ class TouchedBlocks:
         return self.by_number[k]
 
 
-def touched_blocks(pool: PagedPool, table: BlockTable, start: int, stop: int, *, distinct: bool) -> TouchedBlocks:
+def touched_blocks(
+    pool: PagedPool, table: BlockTable, start: int, stop: int, *, distinct: bool, last: TouchedBlocks | None = None
+) -> TouchedBlocks:
     """The blocks that rows [start, stop) touch; the rest of the table is not read.
 
-    Raises TableTooShortError, BlockIdError, LayoutError or DeviceError, and DuplicateBlockError where `distinct`.
+    Where they are those of `last`, which were checked when they were found, that object is returned. Raises
+    TableTooShortError, BlockIdError, LayoutError or DeviceError, and DuplicateBlockError where `distinct`.
     """
     length = _length(table)
     size = pool.block_size
     first = start // size
-    blocks: dict[int, int] = {}
+    ids: list[int] = []
     if start < stop:
         end = (stop - 1) // size + 1
         if length < end:
@@ -68,10 +79,15 @@ def touched_blocks(pool: PagedPool, table: BlockTable, start: int, stop: int, *,
             )
         chosen = table[first:end]
         ids = chosen.tolist() if isinstance(chosen, np.ndarray | torch.Tensor) else list(chosen)
-        blocks = {k: _block(pool, k, block) for k, block in enumerate(ids, first)}
-    if distinct and len(set(blocks.values())) < len(blocks):
+        plain = set(map(type, ids)) == {int}  # 1.0 and True equal a number, and are none
+        if plain and last is not None and last.are(first, ids, pool.num_blocks, distinct):
+            return last
+        if not plain or min(ids) < 0 or max(ids) >= pool.num_blocks:
+            ids = [_block(pool, k, block) for k, block in enumerate(ids, first)]
+    blocks = dict(enumerate(ids, first))
+    if distinct and len(set(ids)) < len(ids):
         _refuse_duplicate(blocks)
-    return TouchedBlocks(first, np.fromiter(blocks.values(), np.int64, len(blocks)), blocks)
+    return TouchedBlocks(first, ids, pool.num_blocks, distinct, np.array(ids, np.int64), blocks)
 
 
 def _length(table: Any) -> int:

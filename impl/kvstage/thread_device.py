@@ -15,11 +15,11 @@ import torch
 
 from kvstage_model.buffers import Memory
 
-from . import host_kernels
 from .device import Index
 from .errors import ClosedError, DeviceError
 from .hold import Hold
 from .host_kernels import Bytes as Bytes
+from .host_kernels import HostKernels
 from .named_streams import NamedStreams
 from .times import Span
 from .worker import Record, Worker
@@ -48,6 +48,7 @@ class ThreadDevice(NamedStreams):
         self.launches = 0
         self.waits = 0
         self.closed = False
+        self._kernels = HostKernels()
         self._workers: dict[str, Worker] = {}
         self._starting = threading.Lock()
         self._hold: Hold[threading.Event] | None = None
@@ -73,12 +74,12 @@ class ThreadDevice(NamedStreams):
 
     def gather(self, stream: str, source: Bytes, index: Index, target: Bytes) -> None:
         """Queues a kernel that packs rows of a pool."""
-        self._queue(stream, host_kernels.gather, source, index, target)
+        self._queue(stream, self._kernels.gather, source, index, target)
         self.launches += 1
 
     def scatter(self, stream: str, source: Bytes, target: Bytes, index: Index) -> None:
         """Queues a kernel that unpacks rows into a pool."""
-        self._queue(stream, host_kernels.scatter, source, target, index)
+        self._queue(stream, self._kernels.scatter, source, target, index)
         self.launches += 1
 
     def host_copy(self, source: Bytes, target: Bytes) -> None:

@@ -6,7 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvstage.host_kernels import gather, scatter
+from kvstage.host_kernels import HostKernels
+
+KERNELS = HostKernels()
 
 
 def pool_of(seed: int, slots: int, size: int, row_bytes: int, padding: int, offset: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -20,12 +22,12 @@ def both_ways_are_right(pool, base, index, seed: int = 5) -> int:
     """Gathers and scatters `index`, row by row and by the kernels; how many rows were compared."""
     size, row_bytes = pool.shape[1:]
     before, packed = base.copy(), np.zeros((len(index), row_bytes), np.uint8)
-    gather(pool, index, packed)
+    KERNELS.gather(pool, index, packed)
     assert [row.tobytes() for row in packed] == [pool[i // size, i % size].tobytes() for i in index.tolist()]
     assert np.array_equal(base, before)
     rows = np.random.default_rng(seed).integers(0, 256, packed.shape, np.uint8)
     kept = rows.copy()
-    scatter(rows, pool, index)
+    KERNELS.scatter(rows, pool, index)
     assert np.array_equal(rows, kept)
     written = base.copy()
     base[...] = before
@@ -70,29 +72,29 @@ def test_blocks_of_the_sizes_in_use(size, row_bytes, padding):
 @pytest.mark.parametrize("bits", [0x7FF0000000000001, 0xFFF8DEADBEEF0000, 0x7F8000017F800001])
 def test_nan_patterns_pass_the_wide_elements(bits):
     pool, packed = np.full((3, 4, 2), bits, np.uint64).view(np.uint8), np.zeros((4, 16), np.uint8)
-    gather(pool, np.arange(4, 8), packed)
+    KERNELS.gather(pool, np.arange(4, 8), packed)
     assert packed.view(np.uint64).tolist() == [[bits, bits]] * 4
     empty = np.zeros_like(pool)
-    scatter(packed, empty, np.arange(4, 8))
+    KERNELS.scatter(packed, empty, np.arange(4, 8))
     assert empty.view(np.uint64)[1].tolist() == [[bits, bits]] * 4
 
 
-@pytest.mark.parametrize("index", [[8, 9, 10, 11, 12, 13, 14, 15], [13], [4, 13]])
+@pytest.mark.parametrize("index", [[8, 9, 10, 11, 12, 13, 14, 15], [-4, -3, -2, -1], [13], [4, 13]])
 def test_a_row_behind_the_pool_is_an_error_whole_block_or_not(index):
     """The runtime has looked before: this is the second lock on the door."""
     _, pool = pool_of(6, 3, 4, 16, 0)
     beyond = np.array(index)
     with pytest.raises(IndexError):
-        gather(pool, beyond, np.zeros((len(index), 16), np.uint8))
+        KERNELS.gather(pool, beyond, np.zeros((len(index), 16), np.uint8))
     with pytest.raises(IndexError):
-        scatter(np.zeros((len(index), 16), np.uint8), pool, beyond)
+        KERNELS.scatter(np.zeros((len(index), 16), np.uint8), pool, beyond)
 
 
 def test_no_rows_are_no_work():
     _, pool = pool_of(7, 3, 4, 16, 0)
     before = pool.copy()
-    gather(pool, np.empty(0, np.int64), np.zeros((0, 16), np.uint8))
-    scatter(np.zeros((0, 16), np.uint8), pool, np.empty(0, np.int64))
+    KERNELS.gather(pool, np.empty(0, np.int64), np.zeros((0, 16), np.uint8))
+    KERNELS.scatter(np.zeros((0, 16), np.uint8), pool, np.empty(0, np.int64))
     assert np.array_equal(pool, before)
 
 
@@ -101,10 +103,28 @@ def test_torch_keeps_to_the_calling_thread(monkeypatch):
     sizes = []
     real = torch.index_select
     monkeypatch.setattr(torch, "index_select", lambda *args, out: (sizes.append(out.numel()), real(*args, out=out)))
-    _, pool = pool_of(8, 64, 32, 1024, 0)
+    _, pool = pool_of(8, 64, 32, 1024, padding=16)
     packed = np.zeros((64 * 32, 1024), np.uint8)
-    gather(pool, np.arange(64 * 32), packed)
+    KERNELS.gather(pool, np.arange(64 * 32), packed)
     assert np.array_equal(packed.reshape(pool.shape), pool)
     assert sum(sizes) == 64 * 32 * 1024 // 16
     assert max(sizes) < 32_768
     assert len(sizes) == 5
+
+
+def test_an_index_that_nobody_can_write_to_is_cut_once_and_another_each_time():
+    _, pool = pool_of(9, 4, 2, 3, 0)
+    kernels, index, packed = HostKernels(), np.array([2, 3, 6, 7]), np.zeros((4, 3), np.uint8)
+    for slots in ([1, 3], [0, 2]):
+        index[:] = [slots[0] * 2, slots[0] * 2 + 1, slots[1] * 2, slots[1] * 2 + 1]
+        kernels.gather(pool, index, packed)
+        assert np.array_equal(packed.reshape(2, 2, 3), pool[slots])
+    fixed = index.copy()
+    fixed.flags.writeable = False
+    other = fixed + 2
+    other.flags.writeable = False
+    for each, slots in [(fixed, [0, 2]), (fixed, [0, 2]), (other, [1, 3])]:
+        kernels.gather(pool, each, packed)
+        assert np.array_equal(packed.reshape(2, 2, 3), pool[slots])
+    kernels.gather(pool.reshape(8, 1, 3), fixed, packed)
+    assert np.array_equal(packed, pool.reshape(8, 3)[fixed])
