@@ -28,6 +28,7 @@ True
 """
 
 from .batch import Batch
+from .checked_device import CheckedDevice
 from .device import Device
 from .errors import (
     AliasError,
@@ -48,6 +49,7 @@ from .errors import (
     TableTooShortError,
     UnknownSchemeError,
 )
+from .findings import HostAccessError, RaceError, ReleasedMemoryError, SpinningError, StagingError
 from .host_device import HostDevice
 from .named_streams import NamedStreams
 from .opencl_device import OpenCLDevice
@@ -62,11 +64,13 @@ __all__ = [
     "Batch",
     "BlockIdError",
     "CancelledError",
+    "CheckedDevice",
     "ClosedError",
     "Device",
     "DeviceError",
     "DuplicateBlockError",
     "ForkedError",
+    "HostAccessError",
     "HostDevice",
     "KVStageError",
     "LayoutError",
@@ -77,11 +81,15 @@ __all__ = [
     "OpenCLMissingError",
     "PagedPool",
     "PinnedMemoryError",
+    "RaceError",
     "RangeError",
     "ReleasedError",
+    "ReleasedMemoryError",
     "SchemeError",
     "SimDevice",
+    "SpinningError",
     "Stager",
+    "StagingError",
     "Stats",
     "TableTooShortError",
     "ThreadDevice",

@@ -44,7 +44,7 @@ def lines(program: Sequence[Issued], race: Race) -> Iterator[str]:
 def missing_edge(program: Sequence[Issued], race: Race) -> str:
     """Which order is missing between the two accesses of a race, in words, and the wait that comes too late, if any."""
     first, second = program[race.first], program[race.second]
-    agent, late = _waiter(second), _too_late(program, race)
+    agent, late = _waiter(second), too_late(program, race)
     for_whom = "" if agent == HOST or not isinstance(first.operation, OnStream) else f" for {_who(first.operation.stream)}"
     who = f"{_who(agent)} does not wait{for_whom}"
     behind = "" if late is None else f"; {_who(agent)} waits only behind it, at [{describe(program[late])}]"
@@ -119,7 +119,7 @@ def _apart(proposed: Advice, program: Sequence[Issued], race: Race) -> bool:
     return HappensBefore(changed).apart(first, second)
 
 
-def _too_late(program: Sequence[Issued], race: Race) -> int | None:
+def too_late(program: Sequence[Issued], race: Race) -> int | None:
     """The first wait behind the second access, in its call and by who should have waited, by whose end the first has ended."""
     call, agent, order = program[race.second].call, _waiter(program[race.second]), HappensBefore(program)
     behind = (k for k in range(race.second + 1, len(program)) if program[k].call == call)

@@ -77,7 +77,7 @@ def _eager(moves: tuple[Move, ...]) -> Move:
 
 
 class ReplayError(Exception):
-    """A trace asks for a move that the run can't make: the code issues something else than the trace's program."""
+    """A schedule asks for a move that the run can't make: the code issues something else than it did when that was written down."""
 
 
 class Replay:
@@ -146,7 +146,13 @@ class Choices:
             return moves[0]
         at = len(self.widths)
         self.widths.append(len(moves))
-        return moves[self.first[at] if at < len(self.first) else 0]
+        number = self.first[at] if at < len(self.first) else 0
+        if number >= len(moves):
+            raise ReplayError(
+                f"choice {at} of {self} is number {number}, but only {', '.join(map(str, moves))} can go on: "
+                "the code does not issue what it did when these choices were written down"
+            )
+        return moves[number]
 
     def following(self) -> tuple[int, ...] | None:
         """The choices that come next, depth first; None after the last."""
@@ -173,7 +179,7 @@ def exhaustive(run: Callable[[Schedule], T], most: int = MOST_SCHEDULES) -> Iter
         first = schedule.following()
 
 
-class _Counting:
+class _Counting(IssueOrder):
     """Issue order, counting asynchronous operations."""
 
     def __init__(self) -> None:
@@ -181,10 +187,7 @@ class _Counting:
 
     def choose(self, moves: tuple[Move, ...]) -> Move:
         self.operations = max(self.operations, *(move.number + 1 for move in moves if move.stream is not None), 0)
-        return _eager(moves)
-
-    def __str__(self) -> str:
-        return str(IssueOrder())
+        return super().choose(moves)
 
 
 def delays(run: Callable[[Schedule], T]) -> Iterator[tuple[Schedule, T]]:

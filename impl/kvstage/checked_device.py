@@ -1,0 +1,244 @@
+"""A simulated device that looks at what is issued on it: the device for testing a staging loop of your own.
+
+Run the code once for each schedule, with a new device each time; pytest's argument `staging_schedule` does just that:
+
+    def test_upload(staging_schedule):
+        device = staging_schedule.device()
+        pinned, pages = device.allocate(Memory.PINNED, 16), device.allocate(Memory.DEVICE, 16)
+        pinned[:] = 7
+        device.copy("h2d", pinned, pages)
+        device.synchronize("h2d")
+        assert pages.tolist() == [7] * 16
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from types import TracebackType
+
+import torch
+
+from kvstage_model.axioms import Moment
+from kvstage_model.buffers import Memory, Rows
+from kvstage_model.operations import Copy, Launch
+from kvstage_model.schedules import Schedule
+
+from .accesses import Accesses, Noted
+from .device import Index
+from .errors import ClosedError, DeviceError
+from .findings import StagingError, finding, replay_of, spinning
+from .handles import as_bytes, refuse_copy, rows_of, side_by_side
+from .host_view import HostView, plain
+from .named_streams import NamedStreams
+from .regions import Region, Regions, byte_runs
+from .sim_device import UNWRITTEN, SimDevice
+from .source_lines import users_line
+
+LOOKS = 1000
+"""How often the host may read the same bytes on the same line while nothing else happens: then it would never end."""
+
+
+class CheckedDevice(NamedStreams):
+    """Runs code under one schedule, as SimDevice does, and finds what it does without a wait.
+
+    Handles are tensors of any dtype whose uses by the host are noted, see `host_view.py`: `allocate` and `view` make them,
+    and `host_view` makes one of a tensor of yours. Each use is an action of the host, so a schedule may let streams move
+    before it.
+
+    `close`, and leaving the `with`, raises what was found as a StagingError; where the code has raised an error
+    already, what was found becomes a note of that. Memory from `allocate` whose last tensor is gone counts as written
+    by somebody else from then on.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._sim = SimDevice(schedule)
+        self._schedule = schedule
+        self._regions = Regions()
+        self._accesses = Accesses()
+        self._looks: Counter[Hashable] = Counter()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._sim.closed
+
+    @property
+    def issued(self) -> int:
+        """How many copies and kernels were issued."""
+        return self._accesses.asynchronous
+
+    @property
+    def log(self) -> list[tuple[object, Moment]]:
+        """What began and ended so far, in the order of happening."""
+        return self._sim.log
+
+    def allocate(self, memory: Memory, size: int) -> torch.Tensor:
+        """`size` new bytes, uint8 [size], filled with UNWRITTEN."""
+        self._check_open()
+        return HostView.of(self._regions.allocate(memory, size, UNWRITTEN, users_line(), self._freed), self)
+
+    def host_view(self, tensor: torch.Tensor, memory: Memory = Memory.PAGEABLE) -> torch.Tensor:
+        """The same memory as a tensor whose uses are noted. Use that one alone. Raises DeviceError for tensors of a device."""
+        self._check_open()
+        if isinstance(tensor, HostView):
+            return tensor
+        if tensor.device.type != "cpu":
+            raise DeviceError(f"CheckedDevice copies CPU tensors, and this one is on {tensor.device}: simulate with CPU tensors")
+        self._regions.meet(memory, tensor, users_line())
+        return HostView.of(tensor, self)
+
+    def view(self, memory: Memory, tensor: torch.Tensor) -> torch.Tensor:
+        """A handle on a tensor. What the host does to its memory by other tensors, but those of `allocate`, goes unseen."""
+        return self.host_view(tensor, memory)
+
+    def copy(self, stream: str, source: torch.Tensor, target: torch.Tensor) -> None:
+        """Issues a copy. Raises LayoutError where the two differ in bytes or have gaps, AliasError where they overlap."""
+        origin, place = self._ends(source, target)
+        operation, what = Copy(stream, side_by_side(origin), side_by_side(place)), f"copy {self._sim.copies}"
+        self._sim.copy(stream, self._regions.mirror(origin), self._regions.mirror(place))
+        self._issued(operation, what)
+
+    def gather(self, stream: str, source: torch.Tensor, index: Index, target: torch.Tensor) -> None:
+        """Issues a kernel: row i of `target` [n, width] is row `index[i]` of the pool `source` [slots, rows, width].
+
+        The index is read at once. Raises LayoutError where shapes don't fit or a row is not in the pool.
+        """
+        pool, packed = self._bytes(source), self._bytes(target)
+        operation = Launch(stream, rows_of(pool, index, packed), byte_runs(packed))
+        what = f"gather {self._sim.launches}"
+        self._sim.gather(stream, self._regions.mirror(pool), index, self._regions.mirror(packed))
+        self._issued(operation, what)
+
+    def scatter(self, stream: str, source: torch.Tensor, target: torch.Tensor, index: Index) -> None:
+        """Issues a kernel: row i of `source` [n, width] goes to row `index[i]` of the pool `target` [slots, rows, width].
+
+        The index is read at once. Raises LayoutError where shapes don't fit or a row is not in the pool, or there twice.
+        """
+        pool, packed = self._bytes(target), self._bytes(source)
+        operation, what = (
+            Launch(stream, byte_runs(packed), rows_of(pool, index, packed, once=True)),
+            f"scatter {self._sim.launches}",
+        )
+        self._sim.scatter(stream, self._regions.mirror(packed), self._regions.mirror(pool), index)
+        self._issued(operation, what)
+
+    def host_copy(self, source: torch.Tensor, target: torch.Tensor) -> None:
+        """Copies when the schedule lets the host go on. Raises what `copy` does."""
+        origin, place = self._ends(source, target)
+        self._sim.host_copy(self._regions.mirror(origin), self._regions.mirror(place))
+        self._accesses.host_copy(side_by_side(origin), side_by_side(place), users_line())
+        self._looks.clear()
+
+    def synchronize(self, stream: str) -> None:
+        """Blocks until the stream is done."""
+        self._accesses.synchronize(stream, users_line())
+        self._sim.synchronize(stream)
+        self._looks.clear()
+
+    def event(self) -> object:
+        """A new event."""
+        return self._sim.event()
+
+    def record(self, event: Hashable, stream: str) -> None:
+        """Marks what was issued on a stream so far."""
+        self._sim.record(event, stream)
+        self._accesses.record(event, stream, users_line())
+
+    def wait_event(self, stream: str, event: Hashable) -> None:
+        """A stream goes on only after what the event's last record marks now."""
+        self._sim.wait_event(stream, event)
+        self._accesses.wait_event(stream, event, users_line())
+
+    def wait(self, event: Hashable) -> None:
+        """Blocks until what the event's last record marks has ended."""
+        self._accesses.wait(event, users_line())
+        self._sim.wait(event)
+        self._looks.clear()
+
+    def query(self, event: Hashable) -> bool:
+        """Whether what the event's last record marks has ended. Polling loops end: see SimDevice.query."""
+        answer = self._sim.query(event)
+        self._accesses.query(event, answer, users_line())
+        return answer
+
+    def close(self) -> None:
+        """Lets all streams finish, and raises what was found. Called again it does nothing."""
+        if self.closed:
+            return
+        self._sim.close()
+        found = finding(self._accesses.program(self._place), self._regions)
+        if found is not None:
+            raise found
+
+    def __enter__(self) -> "CheckedDevice":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if error is None:
+            self.close()
+            return
+        try:
+            self.close()
+        except StagingError as found:
+            error.add_note(str(found))
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Whether uses of a tensor's memory are noted."""
+        return not self.closed and self._regions.knows(tensor)
+
+    def touch(self, read: Sequence[torch.Tensor], written: Sequence[torch.Tensor], act: Callable[[], None]) -> None:
+        """The host uses tensors, which is one action of its own. Raises SpinningError after LOOKS reads that change nothing."""
+        reads, writes = (
+            tuple(rows for tensor in used if self.knows(tensor) for rows in byte_runs(tensor)) for used in (read, written)
+        )
+        if not reads and not writes:
+            act()
+            return
+        line, before = users_line(), len(self._sim.log)
+        self._sim.host(act, "host access")
+        self._accesses.host(reads, writes, line)
+        if writes or len(self._sim.log) > before + len((Moment.BEGIN, Moment.END)):
+            self._looks.clear()
+            return
+        look = (line, tuple((rows.start, rows.count) for rows in reads))
+        self._looks[look] += 1
+        if self._looks[look] > LOOKS:
+            raise spinning(line, self._under_way(), replay_of(self._schedule))
+
+    def _known(self, used: Sequence[torch.Tensor]) -> tuple[Rows, ...]:
+        return tuple(rows for tensor in used if self.knows(tensor) for rows in byte_runs(tensor))
+
+    def _under_way(self) -> list[Noted]:
+        ended = {label for label, moment in self._sim.log if moment is Moment.END}
+        return [each for each in self._accesses.noted if each.number is not None and each.what not in ended]
+
+    def _issued(self, operation: Copy | Launch, what: str) -> None:
+        self._accesses.stream(operation, what, users_line())
+        self._looks.clear()
+
+    def _freed(self, region: Region) -> None:
+        line = users_line()
+        if line is not None and not self.closed:
+            self._accesses.freed(region.rows, line)
+
+    def _place(self, rows: Rows) -> Hashable:
+        region = self._regions.find(rows.start, rows.count)
+        return rows.start if region is None else (region.number, rows.start - region.start)
+
+    def _ends(self, source: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        origin, place = self._bytes(source), self._bytes(target)
+        refuse_copy(origin, place)
+        return origin.view(-1), place.view(-1)
+
+    def _bytes(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The plain uint8 tensor on a handle's memory."""
+        self._check_open()
+        if not isinstance(tensor, HostView) or tensor.watcher is not self:
+            raise DeviceError(
+                "this tensor is not one of the device's own, so what the host does to it would go unseen: "
+                "make it with device.allocate or device.host_view, anew for each run"
+            )
+        return as_bytes(plain(tensor))
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedError("this CheckedDevice is closed: make a new one for each run")

@@ -1,0 +1,127 @@
+"""Which bytes a tensor has, and the memory that a checked device knows. Bytes are known by their address.
+
+A device keeps all memory that it has met: else an address might be used again, and two tensors be taken for one.
+"""
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kvstage_model.buffers import Buffer, Memory, Rows
+
+from .source_lines import Line
+
+Bytes: TypeAlias = NDArray[np.uint8]
+
+EVERYTHING = Buffer("memory", Memory.PAGEABLE, 1, 2**63)
+"""All bytes of the process as one buffer: a row is a byte, and its number the address."""
+
+FREED = 0xDD
+"""What released memory is filled with, as if somebody else had written there."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """One piece of memory: its bytes, where it lies, and the line where it was first met."""
+
+    number: int
+    memory: Memory
+    bytes: Bytes
+    line: Line | None
+
+    @property
+    def start(self) -> int:
+        """The address of the first byte."""
+        return int(self.bytes.ctypes.data)
+
+    @property
+    def rows(self) -> Rows:
+        """All of it."""
+        return EVERYTHING.at(0, self.start, len(self.bytes))
+
+    def has(self, start: int, count: int) -> bool:
+        """Whether `count` bytes from an address on are all of this region."""
+        return self.start <= start and start + count <= self.start + len(self.bytes)
+
+
+class Regions:
+    """The memory that one device has met, all of it kept alive."""
+
+    def __init__(self) -> None:
+        self._regions: list[Region] = []
+
+    def allocate(self, memory: Memory, size: int, fill: int, line: Line | None, freed: Callable[[Region], None]) -> torch.Tensor:
+        """`size` new bytes. When the last tensor or array that shares them is gone, they become FREED and `freed` is called."""
+        owner = np.full(size, fill, np.uint8)
+        region = self._add(memory, owner, line)
+        lent = owner.view(_Lent)  # the tensor's storage holds this array alone: it goes when the storage does
+        ends = weakref.finalize(lent, _release, region, freed)
+        ends.atexit = False
+        return torch.from_numpy(lent)
+
+    def meet(self, memory: Memory, tensor: torch.Tensor, line: Line | None) -> None:
+        """Makes the memory of a plain tensor known, where it isn't."""
+        storage = tensor.untyped_storage()
+        if storage.nbytes() and self.find(storage.data_ptr(), storage.nbytes()) is None:
+            every_byte = torch.empty(0, dtype=torch.uint8).set_(storage)
+            self._add(memory, every_byte.numpy(), line)
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Whether the memory of a plain tensor is known. Tensors without a byte are not."""
+        return self.find(tensor.data_ptr(), tensor.element_size()) is not None if tensor.numel() else False
+
+    def find(self, start: int, count: int) -> Region | None:
+        """The region that has `count` bytes from an address on."""
+        return next((region for region in self._regions if region.has(start, count)), None)
+
+    def mirror(self, tensor: torch.Tensor) -> Bytes:
+        """An array on the bytes of a plain uint8 tensor of known memory. It does not keep lent memory from being freed."""
+        region, shape = self.find(tensor.data_ptr(), 1), tuple(tensor.shape)
+        if region is None or not tensor.numel():
+            return np.empty(shape, np.uint8)
+        return np.lib.stride_tricks.as_strided(region.bytes[tensor.data_ptr() - region.start :], shape, tensor.stride())
+
+    def _add(self, memory: Memory, array: Bytes, line: Line | None) -> Region:
+        region = Region(len(self._regions), memory, array, line)
+        self._regions.append(region)
+        return region
+
+
+class _Lent(np.ndarray):
+    """An array that others hold: unlike its base, it goes when nobody does any more."""
+
+
+def _release(region: Region, freed: Callable[[Region], None]) -> None:
+    region.bytes[:] = FREED
+    freed(region)
+
+
+def byte_runs(tensor: torch.Tensor) -> tuple[Rows, ...]:
+    """The bytes of a plain tensor: runs that don't touch one another, by address."""
+    if not tensor.numel():
+        return ()
+    size = tensor.element_size()
+    dimensions = sorted((step * size, count) for step, count in zip(tensor.stride(), tensor.shape, strict=True) if count > 1)
+    length, starts = size, np.array([tensor.data_ptr()])
+    for step, count in dimensions:
+        if len(starts) == 1 and step <= length:  # the next bytes lie side by side with these
+            length += step * (count - 1)
+        else:
+            starts = np.add.outer(starts, np.arange(count) * step).ravel()
+    return runs(starts, length)
+
+
+def runs(starts: NDArray[np.int64], length: int) -> tuple[Rows, ...]:
+    """Pieces of `length` bytes each, from these addresses on, as runs that don't touch one another."""
+    if not len(starts):
+        return ()
+    starts = np.unique(starts)
+    first = np.flatnonzero(np.diff(starts, prepend=starts[0] - length - 1) > length)
+    last = np.append(first[1:], len(starts)) - 1
+    bounds = zip(starts[first].tolist(), (starts[last] + length).tolist(), strict=True)
+    return tuple(EVERYTHING.at(0, start, stop - start) for start, stop in bounds)

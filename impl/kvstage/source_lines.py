@@ -1,0 +1,45 @@
+"""Lines of a user's file: where he issued something."""
+
+import linecache
+import os
+import sys
+from dataclasses import dataclass
+from types import FrameType
+
+OURS = frozenset({"kvstage", "kvstage_model", "torch", "numpy", "weakref", "contextlib", "functools"})
+"""Packages whose frames lie between a user's line and ours."""
+
+RUNNERS = frozenset({"_pytest", "pluggy"})
+"""Packages that call a test: behind their frames there is no line of the test any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of source."""
+
+    file: str
+    number: int
+
+    @property
+    def place(self) -> str:
+        """`loops/upload.py:12`: relative to the current folder where the file is in it."""
+        relative = os.path.relpath(self.file)
+        return f"{self.file if relative.startswith(os.pardir) else relative}:{self.number}"
+
+    @property
+    def text(self) -> str:
+        """What stands there, without its indent; empty where the source is not at hand."""
+        return linecache.getline(self.file, self.number).strip()
+
+
+def users_line() -> Line | None:
+    """The innermost line that is not ours: the user's. None where a test runner has called us, so that the test is over."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package in RUNNERS:
+            return None
+        if package not in OURS:
+            return Line(frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back
+    return None
