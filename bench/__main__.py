@@ -3,7 +3,10 @@
 import importlib
 import sys
 
-BENCHMARKS = {"prefill": "stage the caches of a GLM-5.3-Flash prefill, by row and by block"}
+BENCHMARKS = {
+    "prefill": "stage the caches of a GLM-5.3-Flash prefill, by row and by block",
+    "step": "staging against the rest of a GLM-5.3-Flash forward pass, by every scheme",
+}
 """The module of each benchmark, in this package, and what it does. Each has `main(argv) -> exit code`."""
 
 

@@ -37,13 +37,18 @@ def same_bytes(first: torch.Tensor, second: torch.Tensor) -> bool:
     return torch.equal(raw(first), raw(second))
 
 
+def shuffled_table(tokens: int, seed: int) -> list[int]:
+    """The blocks of so many rows in a pool with SPARE blocks more, in an order that the seed shuffles."""
+    needed = blocks(tokens)
+    return torch.randperm(needed + SPARE, generator=torch.Generator().manual_seed(seed))[:needed].tolist()
+
+
 def empty_pool(tokens: int, width: int, seed: int) -> Paged:
     """A bf16 pool with room for so many rows and some spare blocks, all FILL, and a shuffled table into it."""
     needed = blocks(tokens)
     tensor = torch.empty(needed + SPARE, BLOCK_SIZE, width, dtype=torch.bfloat16)
     raw(tensor).fill_(FILL)
-    order = torch.randperm(needed + SPARE, generator=torch.Generator().manual_seed(seed))
-    return Paged(tensor, order[:needed].tolist())
+    return Paged(tensor, shuffled_table(tokens, seed))
 
 
 def filled_pool(rows: torch.Tensor, seed: int) -> Paged:

@@ -1,0 +1,87 @@
+"""What the small model hides: the work of the released model's step, and the cost of staging on a real bus.
+
+Work is counted in floating-point operations of matrix products, two for each multiplication. `operations` counts what
+transformers' reference forward does: it attends to every cached row through a mask, and expands every latent row again
+in every step. With `serving`, what a serving engine does: it attends to the selected rows alone, expanded or as they
+are, whichever is less. Products that the reference writes as elementwise sums are not counted.
+"""
+
+from dataclasses import dataclass
+
+from .glm import LATENT_WIDTH
+from .sizes import INDEX_HEAD_DIM, INDEX_KPOOL, STREAMS, Sizes
+
+LINEAR_CHUNK = 64
+"""Tokens that the linear attention takes at once."""
+
+FORMULAS = """\
+n new tokens behind h cached ones, T = h + n; two operations for each multiplication of a matrix product:
+  attention, a layer   2 n (d q + 512 d + q a k + a v d) + 2 a (512 T + n T) (k + v)
+             serving   the same + 2 a min((512 T + n S) (k + v), 512 n (k + v) + 2 * 512 n S), S = min(T, topk + 3)
+  indexer, a layer     2 n (128 q i + 2 * 128 d + d i) + 2 n (T // 4) i (128 + 1)
+  linear, a layer      2 n (4 d l e + 2 (d + l e) e + d l), and for n > 1: + 6 ceil(n / 64) (64 * 64 e + 64 e e) l
+  dense MLP, a layer   2 n * 3 d w
+  experts, a layer     2 n (d x + 3 d m (p + 1))
+  streams, a layer     2 * 2 n (4 * 24 d + 16 d)
+  head                 2 d V, for the last token alone
+d hidden, a heads, q query rank, k and v widths of a head, i indexer heads, l linear heads of width e, w dense width,
+x experts of width m, of which a token takes p and one that all share, V vocabulary"""
+"""What `operations` computes, as text."""
+
+
+def operations(sizes: Sizes, history: int, tokens: int, *, serving: bool = False) -> int:
+    """Floating-point operations of the matrix products of one step: `tokens` (at least 1) behind `history`."""
+    s, n, total = sizes, tokens, history + tokens
+    indexer = n * (s.q_lora * s.index_heads * INDEX_HEAD_DIM + 2 * s.hidden * INDEX_HEAD_DIM + s.hidden * s.index_heads)
+    indexer += n * (total // INDEX_KPOOL) * s.index_heads * (INDEX_HEAD_DIM + 1)
+    dense = n * 3 * s.hidden * s.dense_width
+    experts = n * (s.hidden * s.experts + 3 * s.hidden * s.expert_width * (s.experts_per_token + 1))
+    streams = 2 * n * (STREAMS * s.hidden * STREAMS * (STREAMS + 2) + STREAMS * STREAMS * s.hidden)
+    layers = s.dsa_layers * (_attention(s, n, total, serving) + indexer) + s.linear_layers * _linear(s, n) + s.layers * streams
+    layers += s.dense_layers * dense + (s.layers - s.dense_layers) * experts
+    return 2 * (layers + s.hidden * s.vocab)
+
+
+def _attention(s: Sizes, n: int, total: int, serving: bool) -> int:
+    """Multiplications of the attention of one layer, its indexer apart."""
+    projections = n * (s.hidden * (s.q_lora + LATENT_WIDTH) + s.q_lora * s.heads * s.qk_nope + s.heads * s.v_head * s.hidden)
+    seen = min(total, s.index_topk + INDEX_KPOOL - 1) if serving else total
+    expanded = (total * LATENT_WIDTH + n * seen) * s.heads * (s.qk_nope + s.v_head)
+    as_they_are = n * s.heads * LATENT_WIDTH * (s.qk_nope + s.v_head) + n * seen * s.heads * 2 * LATENT_WIDTH
+    return projections + (min(expanded, as_they_are) if serving else expanded)
+
+
+def _linear(s: Sizes, n: int) -> int:
+    """Multiplications of one linear attention layer."""
+    wide = s.linear_heads * s.linear_head_dim
+    projections = n * (4 * s.hidden * wide + 2 * (s.hidden + wide) * s.linear_head_dim + s.hidden * s.linear_heads)
+    if n == 1:  # one token goes without matrix products
+        return projections
+    chunks, c, e = -(-n // LINEAR_CHUNK), LINEAR_CHUNK, s.linear_head_dim
+    return projections + 3 * chunks * (c * c * e + c * e * e) * s.linear_heads
+
+
+@dataclass(frozen=True, slots=True)
+class Bus:
+    """What staging costs on a bus, in seconds: published figures, from the least to the most that was measured."""
+
+    name: str
+    copy: tuple[float, float]
+    wait: tuple[float, float]
+    launch: float
+    bytes_per_second: float
+
+    def seconds(self, copies: int, waits: int, launches: int, size: int) -> tuple[float, float]:
+        """Copies, waits and launches, each times its cost, and bytes / bandwidth: with the least costs, and with the most."""
+        moved = size / self.bytes_per_second + launches * self.launch
+        return copies * self.copy[0] + waits * self.wait[0] + moved, copies * self.copy[1] + waits * self.wait[1] + moved
+
+
+PCIE_5 = Bus("PCIe 5", copy=(2.3e-6, 7e-6), wait=(4.5e-6, 16e-6), launch=3e-6, bytes_per_second=53e9)
+RATES = (100e12, 400e12)
+"""Operations per second that a real step is shown at: not measured here, choose what your accelerator reaches."""
+
+
+def share(staging: float, rest: float) -> float:
+    """The part of a step that is staging."""
+    return staging / (staging + rest)
