@@ -23,6 +23,7 @@ from .operations import (
     SyncStream,
     WaitEvent,
 )
+from .paired import IntoLarger, IntoSmaller
 from .parameters import Distinct
 from .ranges import AtLeast, Flags, Positive
 from .runs import PagedRows, Piece, Pieces, Run, Runs
@@ -42,6 +43,8 @@ __all__ = [
     "HostCopy",
     "HostRead",
     "HostWrite",
+    "IntoLarger",
+    "IntoSmaller",
     "Launch",
     "Memory",
     "Operation",

@@ -4,12 +4,13 @@ What is assumed of them is exactly what the concrete ones are checked for: `Page
 of a partition. The pool is one and the same in all calls, whatever is moved; the transfer differs from call to call.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from itertools import permutations
 from typing import Any, Generic, TypeVar
 
 from .contract import Clause, of_part, of_part_and_row, of_row, of_two_parts, of_two_rows, of_two_runs
+from .paired import AnyPair, IntoLarger, IntoSmaller, PairedRows
 from .parameters import Parameter
 from .ranges import ANSWER, Flags
 from .runs import PagedRows, Piece, Pieces, Run, Runs
@@ -26,6 +27,8 @@ def symbolic_arguments(world: World, parameters: tuple[Parameter, ...], call: in
 def _argument(world: World, parameter: Parameter, call: int) -> Any:
     if parameter.kind is PagedRows:
         return any_rows(world, parameter.name, call, parameter.distinct)
+    if issubclass(parameter.kind, PairedRows):
+        return any_pair(world, parameter.name, call, parameter.kind, parameter.distinct)
     if parameter.kind is Pieces:
         return AnyPartition(world, parameter.name, call, Pieces, Piece, parameter.distinct).parts
     if parameter.kind is Runs:
@@ -60,22 +63,49 @@ def any_rows(world: World, name: str, call: int, distinct: bool) -> PagedRows:
     num_blocks, block_size = _pool(world)
     start, stop = (world.function(f"{name}.{end}", 1)(call) for end in ("start", "stop"))
     world.assume(start >= 0, start <= stop)
-    blocks = world.function(f"{name}.table", 2)
+
+    def touches(k: int) -> bool:
+        return rows.touches(k)
+
+    table = _any_table(world, f"{name}.table", call, num_blocks, touches, distinct)
+    rows = PagedRows(table, num_blocks, block_size, start, stop)
+    return rows
+
+
+def any_pair(world: World, name: str, call: int, kind: type[AnyPair], distinct: bool) -> AnyPair:
+    """Any rows of any sequence in two pools of any sizes, whose blocks differ by any factor."""
+    small = any_rows(world, name, call, distinct and kind is IntoSmaller)
+    num_blocks, factor = world.integer("larger pool.num_blocks"), world.integer("larger pool.factor")
+    world.assume(num_blocks >= 0)
+    world.at_least(factor, 1)
+
+    def touches(k: int) -> bool:
+        return pair.touches(k)
+
+    table = _any_table(world, f"{name}.larger table", call, num_blocks, touches, distinct and kind is IntoLarger)
+    pair = kind(small, table, num_blocks, factor)
+    return pair
+
+
+def _any_table(
+    world: World, name: str, call: int, num_blocks: int, touches: Callable[[int], bool], distinct: bool
+) -> Callable[[int], int]:
+    """Any table whose touched blocks are in the pool; where they are distinct, no two of them are one."""
+    blocks = world.function(name, 2)
     seen: list[int] = []
 
     def table(k: int) -> int:
         block = blocks(call, k)
         if _seen(world, k, seen):
             return block
-        touched = rows.touches(k)
+        touched = touches(k)
         world.assume_implied(touched, (block >= 0) & (block < num_blocks))
         for other in seen if distinct else ():
-            world.assume_implied(touched & rows.touches(other) & (block == blocks(call, other)), k == other)
+            world.assume_implied(touched & touches(other) & (block == blocks(call, other)), k == other)
         seen.append(k)
         return block
 
-    rows = PagedRows(table, num_blocks, block_size, start, stop)
-    return rows
+    return table
 
 
 class AnyPartition(Generic[Cut]):

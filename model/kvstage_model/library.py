@@ -12,6 +12,8 @@ from .ranges import Positive
 from .runs import PagedRows, Runs, by_block, by_chunk, by_row
 from .scheme import Scheme
 from .schemes import (
+    copy_read,
+    copy_write,
     gather_host_read,
     gather_host_write,
     gather_pinned_read,
@@ -118,3 +120,9 @@ LIBRARY = {
     "gather": Pair(gather_read, gather_write),
 }
 """What `Stager(device, scheme=NAME)` runs."""
+
+COPY = Pair(copy_read, copy_write)
+"""What `Stager.copy` runs, whatever the stager's scheme is: into a pool of larger blocks, and into one of smaller blocks.
+
+The two are called with `IntoLarger` and `IntoSmaller`.
+"""

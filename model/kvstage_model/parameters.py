@@ -3,8 +3,8 @@
     def my_read(runs: Runs, slots: Annotated[int, AtLeast(1)]) -> Scheme: ...
 
 `Runs` stands for every partition of every transfer into runs, `Pieces` for every partition, `PagedRows` for every
-transfer, an annotated `int` for every number of its range. `Distinct[...]` promises that no pool block occurs twice in
-the table.
+transfer, `IntoLarger` and `IntoSmaller` for every one between two pools, an annotated `int` for every number of its
+range. `Distinct[...]` promises that no pool block occurs twice in the table.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,6 +13,7 @@ from inspect import signature
 from itertools import permutations, product
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
+from .paired import IntoLarger, IntoSmaller, small_pairs
 from .ranges import AtLeast as AtLeast
 from .ranges import Flags
 from .runs import PagedRows, Pieces, Runs, by_block, by_chunk, by_row
@@ -35,7 +36,7 @@ class ParameterError(TypeError):
 
 @dataclass(frozen=True)
 class Parameter:
-    """One declared parameter: `kind` is Runs, Pieces, PagedRows, Flags or int."""
+    """One declared parameter: `kind` is Runs, Pieces, PagedRows, IntoLarger, IntoSmaller, Flags or int."""
 
     name: str
     kind: type
@@ -73,14 +74,15 @@ def _parameter(function: Callable[..., Any], name: str, hint: Any) -> Parameter:
     kind = get_origin(kind) or kind
     if kind is Flags:
         return Parameter(name, Flags)
-    if kind in (Runs, Pieces, PagedRows):
+    if kind in (Runs, Pieces, PagedRows, IntoLarger, IntoSmaller):
         return Parameter(name, kind, distinct=_NoBlockTwice in marks)
     least = [mark.least for mark in marks if isinstance(mark, AtLeast)]
     if kind is int and len(least) == 1:
         return Parameter(name, int, least=least[0])
     raise ParameterError(
         f"parameter {name!r} of {getattr(function, '__name__', function)!r} is declared as {hint!r}: "
-        "declare Runs, Pieces, PagedRows, Distinct[...] of either, Flags, or Annotated[int, AtLeast(k)]"
+        "declare Runs, Pieces, PagedRows, IntoLarger, IntoSmaller, Distinct[...] of one of them, Flags, "
+        "or Annotated[int, AtLeast(k)]"
     )
 
 
@@ -102,9 +104,11 @@ def _values(parameter: Parameter, rows: int) -> Iterator[Any]:
     if parameter.kind is Flags:
         yield from (Flags(of) for of in (_always, _never, _in_odd_steps, _in_even_steps))
         return
-    for transfer in _transfers(rows, parameter.distinct):
+    for transfer in _transfers(rows, parameter.distinct and parameter.kind is not IntoLarger):
         if parameter.kind is PagedRows:
             yield transfer
+        elif parameter.kind in (IntoLarger, IntoSmaller):
+            yield from small_pairs(parameter.kind, transfer, parameter.distinct)
         elif parameter.kind is Pieces:
             yield from (by_chunk(transfer, chunk) for chunk in (1, 2))
         else:

@@ -25,13 +25,19 @@ class Direction(Enum):
     """From the host to the pool."""
 
 
+def in_order(position: int) -> tuple[int, int]:
+    """Where a row lies in a buffer of one slot that holds the rows of a transfer one after the other."""
+    return 0, position
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """What a call promises: each row of the transfer arrives at its place, and nothing else changes.
 
-    Row `position` lies in the pool at `address(position)`, and at the host in slot 0, row `position`. `step(position)`
-    names the step that brings it to its place: a hint for the proof, never trusted. The caller who uses
-    the target, and overwrites the source, is the host, or kernels of the stream that `target_on` and `source_on` name.
+    Row `position` lies in the pool at `address(position)`, and at the host in slot 0, row `position`, or at
+    `host_address(position)` where the host has a pool too. `step(position)` names the step that brings it to its place,
+    and with two pools `first(step)` the first row that a step moves: hints for the proof, never trusted. The caller who
+    uses the target, and overwrites the source, is the host, or kernels of the stream that `target_on` and `source_on` name.
     """
 
     direction: Direction
@@ -42,6 +48,12 @@ class Result:
     step: Callable[[int], int]
     target_on: str | None = None
     source_on: str | None = None
+    host_address: Callable[[int], tuple[int, int]] = in_order
+    first: Callable[[int], int] | None = None
+
+    def _host(self, position: int) -> Rows:
+        slot, row = self.host_address(position)
+        return self.host.at(slot, row, 1)
 
     def _pool(self, position: int) -> Rows:
         slot, row = self.address(position)
@@ -49,11 +61,11 @@ class Result:
 
     def source(self, position: int) -> Rows:
         """The one row that row `position` comes from."""
-        return self._pool(position) if self.direction is Direction.READ else self.host.at(0, position, 1)
+        return self._pool(position) if self.direction is Direction.READ else self._host(position)
 
     def target(self, position: int) -> Rows:
         """The one row where row `position` arrives."""
-        return self.host.at(0, position, 1) if self.direction is Direction.READ else self._pool(position)
+        return self._host(position) if self.direction is Direction.READ else self._pool(position)
 
     def caller(self, position: int) -> tuple[Operation, ...]:
         """What the caller may do with a row as soon as the call has returned: use the copy, overwrite the original."""

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from .buffers import Buffer, Memory, Paged
 from .operations import Copy, Gather, HostCopy, Operation, Scatter, SyncStream
+from .paired import IntoLarger, IntoSmaller, PairedRows
 from .parameters import Distinct
-from .runs import PagedRows, Piece, Pieces, Runs
+from .runs import PagedRows, Piece, Pieces, Runs, by_block
 from .scheme import Direction, Result, Scheme
 
 STREAM = "copy"
@@ -116,3 +117,43 @@ def _scattered(name: str, rows: PagedRows, memory: Memory) -> Scheme:
 
     result = Result(Direction.WRITE, pool, source, length, rows.address, lambda _: 0)
     return Scheme(name, (pool, source), min(length, 1), step, (SyncStream(STREAM),), result)
+
+
+def copy_read(rows: Distinct[IntoLarger]) -> Scheme:
+    """From one pool into another one whose blocks are as large or larger: a copy for every small block, and one wait."""
+    runs, pool, larger = by_block(rows.small), *_two_pools(rows)
+
+    def step(i: int) -> Iterator[Operation]:
+        run = runs.part(i)
+        slot, start = rows.address(run.position)
+        yield Copy(STREAM, pool.at(run.slot, run.start, run.count), larger.at(slot, start, run.count))
+
+    return Scheme("copy read", (pool, larger), runs.number, step, (SyncStream(STREAM),), _copied(Direction.READ, rows))
+
+
+def copy_write(rows: Distinct[IntoSmaller]) -> Scheme:
+    """From one pool into another one whose blocks are as large or smaller: a copy for every small block, and one wait."""
+    runs, pool, larger = by_block(rows.small), *_two_pools(rows)
+
+    def step(i: int) -> Iterator[Operation]:
+        run = runs.part(i)
+        slot, start = rows.address(run.position)
+        yield Copy(STREAM, larger.at(slot, start, run.count), pool.at(run.slot, run.start, run.count))
+
+    return Scheme("copy write", (pool, larger), runs.number, step, (SyncStream(STREAM),), _copied(Direction.WRITE, rows))
+
+
+def _two_pools(rows: PairedRows) -> tuple[Buffer, Buffer]:
+    """The pool with the smaller blocks, and the one with the larger ones: the host's, as a rule."""
+    small = Buffer("pool", rows.small_memory, rows.small.num_blocks, rows.small.block_size)
+    return small, Buffer("larger pool", rows.memory, rows.num_blocks, rows.block_size)
+
+
+def _copied(direction: Direction, rows: PairedRows) -> Result:
+    """Each row lies in both pools, at its address in each."""
+    (pool, larger), runs = _two_pools(rows), by_block(rows.small)
+
+    def first(i: int) -> int:
+        return runs.part(i).position
+
+    return Result(direction, pool, larger, runs.length, runs.address, runs.holder, host_address=rows.address, first=first)

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from .bounds import broken_bound
+from .paired import PairedRows
 from .parameters import SchemeFunction, declared, small_values
 from .races import HappensBefore, Race, races
 from .ranges import Flags
@@ -72,6 +73,10 @@ def value_in_words(value: Any) -> str:
         blocks = (value.stop - 1) // value.block_size + 1
         table = [value.table(block) for block in range(blocks)]
         return f"rows {value.start}..{value.stop - 1}, blocks of {value.block_size}, table {table}"
+    if isinstance(value, PairedRows):
+        blocks = (value.small.stop - 1) // value.small.block_size // value.factor + 1
+        larger = [value.table(block) for block in range(blocks)]
+        return f"{value_in_words(value.small)}, and blocks of {value.block_size}, table {larger}"
     if isinstance(value, Runs):
         runs = [value.part(i) for i in range(value.number)]
         return "runs " + ", ".join(f"pool[{run.slot}].rows[{run.start}:{run.start + run.count}]" for run in runs)

@@ -41,6 +41,8 @@ class Entry:
     write: SchemeFunction
     staging: bool = True
     """Whether it stages rows in a buffer, so that T2 has something to say."""
+    into_pools: bool = False
+    """Whether both directions write a pool, so that a table must not name a block twice in either."""
 
     @property
     def directions(self) -> tuple[tuple[str, SchemeFunction], ...]:
@@ -55,6 +57,7 @@ ENTRIES = (
     Entry("gather_pinned", schemes.gather_pinned_read, schemes.gather_pinned_write, staging=False),
     Entry("gather_host", schemes.gather_host_read, schemes.gather_host_write, staging=False),
     Entry("gather", pipelines.gather_read, pipelines.gather_write),
+    Entry("copy", schemes.copy_read, schemes.copy_write, staging=False, into_pools=True),
     Entry("per_row", library.per_row_read, library.per_row_write),
     Entry("per_block", library.per_block_read, library.per_block_write),
     Entry("per_run", schemes.staged_read, schemes.staged_write),
@@ -111,5 +114,5 @@ def _broken(entry: Entry, direction: str, function: SchemeFunction) -> Iterator[
             for theorem in (T1, T3):
                 yield theorem.of(edited(function, edit), f"{entry.name} {mistake}", direction, REFUTED)
         yield T3.of(edited(function, without(WAIT)), f"{entry.name} without {WAIT}", direction, REFUTED)
-    if direction == "write":
+    if direction == "write" or entry.into_pools:
         yield T3.of(allowing_duplicates(function), f"{entry.name} with a block twice in the table", direction, REFUTED)

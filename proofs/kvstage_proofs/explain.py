@@ -12,6 +12,7 @@ from kvstage_model import advice
 from kvstage_model.axioms import AXIOMS, edges, own
 from kvstage_model.contract import contract, distinct
 from kvstage_model.model import Instance, SchemeModel
+from kvstage_model.paired import PairedRows
 from kvstage_model.parameters import Parameter, ParameterError, declared
 from kvstage_model.runs import PagedRows, Piece, Pieces, Runs, by_chunk, by_row
 from kvstage_model.search import Counterexample
@@ -81,6 +82,11 @@ def _range(parameter: Parameter) -> Iterator[str]:
     if parameter.kind is PagedRows:
         yield f"{parameter.name}: rows start..stop - 1 of a sequence, of every length and history, in blocks of every size;"
         yield f"{INDENT}every block table that names blocks of the pool; {twice}"
+        return
+    if issubclass(parameter.kind, PairedRows):
+        yield f"{parameter.name}: rows start..stop - 1 of a sequence, of every length and history, in blocks of every size in one"
+        yield f"{INDENT}pool, and in blocks larger by every whole factor, or as large, in another; every two block tables that"
+        yield f"{INDENT}name blocks of their pools; {twice} of the pool that is written"
         return
     runs = parameter.kind is Runs
     shown, proved = ("runs, each in one block,", "by_row and by_block do") if runs else ("pieces", "by_chunk does")

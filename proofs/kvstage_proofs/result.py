@@ -146,13 +146,29 @@ class ResultModel:
             return z3.And(at >= 0, at < length, chain.is_cell(cell, promise.target), *came)
 
         in_place = z3.BoolVal(False, self.world.context)
-        if target.buffer.name == self.target and self.direction is Direction.READ:
+        first = self._first(writer)
+        if target.buffer.name == self.target and first is not None:
+            in_place = home(first + row, None)
+        elif target.buffer.name == self.target and self.direction is Direction.READ:
             in_place = home(cell.start, None)
         elif target.buffer.name == self.target and moves(writer.operation):
             in_place = chain.origin(part, row, writer, lambda taken: home(taken.start, taken))
         self.complete(window, self.call, window.instances, 0)
         name = f"{self.word(writer)}[j] writes only rows of the transfer, each at its address"
         return Query(name, window.facts(), z3.And(writer.exists, reached), z3.Not(in_place), self.world.hint)
+
+    def _first(self, writer: Instance) -> int | None:
+        """The first row that the writer's step moves, where the scheme says so: a hint."""
+        (stated,) = self.model.value(self.call, lambda scheme: (_result(scheme).first is not None,))
+        if not stated:
+            return None
+
+        def read(scheme: Scheme) -> int:
+            first = _result(scheme).first
+            assert first is not None, "stated on every path"
+            return first(self.world.index(writer.step))
+
+        return self.model.value(self.call, read)
 
     def word(self, instance: Instance) -> str:
         """An operation in words."""

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from kvstage_model import pipelines, schemes
 from kvstage_model.operations import Copy, Gather, Scatter, SyncEvent, SyncStream
-from kvstage_model.runs import PagedRows, Piece, Pieces, Runs
+from kvstage_model.paired import PairedRows
+from kvstage_model.runs import PagedRows, Piece, Pieces, Runs, by_block
 from kvstage_model.variants import Named
 
 from .counts import T4, T4_LOWER, Counted, Steps
@@ -41,6 +42,11 @@ def once(rows: PagedRows) -> tuple[int, int]:
     return 0, min(1, rows.stop - rows.start)
 
 
+def each_small_block(rows: PairedRows) -> tuple[int, int]:
+    """In step i for the i-th of the smaller blocks that the rows touch."""
+    return 0, by_block(rows.small).number
+
+
 Tally = dict[Named, Steps]
 _STAGED: Tally = {Named(Copy): each_run, Named(SyncStream): each_run}
 
@@ -49,6 +55,8 @@ COUNTED: tuple[tuple[str, str, Counted], ...] = (
     ("staged", "write", Counted(schemes.staged_write, _STAGED)),
     ("direct", "read", Counted(schemes.direct_read, {Named(Copy): each_run})),
     ("direct", "write", Counted(schemes.direct_write, {Named(Copy): each_run})),
+    ("copy", "read", Counted(schemes.copy_read, {Named(Copy): each_small_block})),
+    ("copy", "write", Counted(schemes.copy_write, {Named(Copy): each_small_block})),
     ("ring", "read", Counted(pipelines.ring_read, {Named(Copy): each_run, Named(SyncEvent): runs_late})),
     ("ring", "write", Counted(pipelines.ring_write, {Named(Copy): each_run, Named(SyncEvent): each_run})),
     ("gather_pinned", "read", Counted(schemes.gather_pinned_read, {Named(Gather): once})),
