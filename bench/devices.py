@@ -3,9 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
-from kvstage import Device, ThreadDevice
+from kvstage import Device, OpenCLDevice, OpenCLMissingError, ThreadDevice
 
 
-def available() -> dict[str, Callable[[], Device[Any, Any]]]:
-    """What makes each device, by its name; ThreadDevice, which is everywhere, first."""
-    return {"ThreadDevice": ThreadDevice}
+def available() -> dict[str, Callable[[], Device[Any, Any]] | str]:
+    """What makes each device, by its name, ThreadDevice, which is everywhere, first; or why it is not here."""
+    return {"ThreadDevice": ThreadDevice, "OpenCLDevice": _opencl()}
+
+
+def _opencl() -> Callable[[], Device[Any, Any]] | str:
+    try:
+        OpenCLDevice().close()
+    except OpenCLMissingError as error:
+        return str(error)
+    return OpenCLDevice

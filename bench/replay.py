@@ -95,15 +95,15 @@ class Replay:
         return sum((call.stop - call.start) * self._caches[call.cache].pool.row_bytes for call in step.calls)
 
     def _copies(self, recording: Recording) -> Sample:
-        source, target = (
-            self._device.view(memory, raw(flat).view(1, 1, -1))
-            for memory, flat in zip((Memory.DEVICE, Memory.PINNED), self._flat, strict=True)
-        )
         seconds, waiting, total = [], [], 0
         for step in recording.steps:
             size = self.bytes(step)
+            source, target = (
+                self._device.view(memory, raw(flat)[:size].view(1, 1, size))[0, 0:1]
+                for memory, flat in zip((Memory.DEVICE, Memory.PINNED), self._flat, strict=True)
+            )
             waited, began = self._clock.seconds, perf_counter()
-            self._device.copy(STREAM, source[0, :, :size], target[0, :, :size])
+            self._device.copy(STREAM, source, target)
             self._device.synchronize(STREAM)
             seconds.append(perf_counter() - began)
             waiting.append(self._clock.seconds - waited)

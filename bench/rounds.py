@@ -13,8 +13,8 @@ from .replay import FLAT, Recording, Replay, Sample
 SCHEMES = ("per_row", "per_block", "direct", "gather_pinned")
 """From the one with the most round trips to the one with the fewest."""
 ROUNDS = 3
-ONCE = 1_000_000
-"""A leg with more round trips than this runs once: it is over a minute long, and noise averages out in it."""
+LONGEST, LONG = 1_000_000, 100_000
+"""Waits of a leg above which it runs once: it takes over a minute then, or some ten seconds, and noise averages out."""
 
 
 @dataclass(slots=True)
@@ -57,10 +57,13 @@ class Leg:
         return max((max(pair) / min(pair) - 1 for pair in self.pairs), default=None)
 
 
-def measure(replay: Replay, recordings: Iterable[Recording], schemes: Iterable[str] = SCHEMES, rounds: int = ROUNDS) -> list[Leg]:
+def measure(
+    replay: Replay, recordings: Iterable[Recording], schemes: Iterable[str] = SCHEMES, *, rounds: int = ROUNDS, once: int = LONGEST
+) -> list[Leg]:
     """First the pairs of identical runs, then the rounds. Raises WrongReplayError where a run left wrong bytes.
 
-    No pairs of per_row: they would double the time, and it does what per_block does, 32 times as often.
+    A leg with more than `once` waits runs in the first round alone. No pairs of per_row: they would double the time, and it
+    does what per_block does, 32 times as often.
     """
     legs = [Leg(recording, scheme) for recording in recordings for scheme in (FLAT, *schemes)]
     for turn in range(rounds):
@@ -71,7 +74,7 @@ def measure(replay: Replay, recordings: Iterable[Recording], schemes: Iterable[s
                 leg.pairs.append((first, second))
     for turn in range(rounds):
         for leg in legs:
-            if turn == 0 or leg.stats.waits <= ONCE:
+            if turn == 0 or leg.stats.waits <= once:
                 progress(f"round {turn + 1}: {leg.recording.name}, {leg.scheme}")
                 leg.samples.append(replay.run(leg.recording, leg.scheme))
     progress("")

@@ -33,7 +33,8 @@ def _head(report: dict[str, Any]) -> Iterator[str]:
         f"verified first: the logits and cached rows of {verified['passes']} staged forward passes, {verified['bytes']} bytes, are "
         "those of no staging"
     )
-    yield f"medians of {report['rounds']} rounds [least, most], every byte compared; legs of over {report['once']} waits ran once"
+    yield f"medians [least, most] of up to {report['rounds']} interleaved runs, the bytes of each compared"
+    yield from (f"without {name}: {why}" for name, why in report["missing"].items())
 
 
 def _model(report: dict[str, Any]) -> Iterator[str]:
@@ -56,7 +57,7 @@ def _legs(device: dict[str, Any], step: dict[str, Any]) -> Iterator[str]:
     )
     yield (
         f"{'scheme':13} {'copies':>8} {'launches':>8} {'waits':>8} {'MB':>7} {'staging, ms':>29} {'submit':>8} {'wait':>8} "
-        f"{'share of the step':>22} {'to flat':>8}"
+        f"{'share of the step':>22} {'to flat':>8} {'runs':>4}"
     )
     for row in device["legs"]:
         if row["step"] == step["step"]:
@@ -64,7 +65,7 @@ def _legs(device: dict[str, Any], step: dict[str, Any]) -> Iterator[str]:
             yield (
                 f"{row['scheme']:13} {row['copies']:8} {row['launches']:8} {row['waits']:8} {row['bytes'] / 1e6:7.1f} "
                 f"{_spread(row['staging_milliseconds'], 1):>29} {row['submission_milliseconds']:8.1f} "
-                f"{row['waiting_milliseconds']:8.1f} {share:>22} {row['to_flat']:8.1f}"
+                f"{row['waiting_milliseconds']:8.1f} {share:>22} {row['to_flat']:8.1f} {len(row['rounds']):4}"
             )
 
 

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 import torch
 
-from bench import rounds
 from bench.replay import FLAT, Recorded, Recording, Sample
 from bench.rounds import Leg, band, measure, order
 from kvstage import Stats
@@ -53,7 +52,7 @@ class Machine:
         return Sample((1.0, 1.0), NOTHING, Stats(waits=2 if scheme == "per_row" else 1))
 
 
-def test_pairs_come_first_then_rounds_in_which_every_leg_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_come_first_then_rounds_in_which_every_leg_has_its_turn() -> None:
     machine: Any = Machine()
     schemes = ("per_row", "direct")
     legs = measure(machine, [RECORDING], schemes, rounds=2)
@@ -65,7 +64,6 @@ def test_pairs_come_first_then_rounds_in_which_every_leg_has_its_turn(monkeypatc
         ("direct", 2, 2),
     ]
 
-    monkeypatch.setattr(rounds, "ONCE", 1)
     machine.ran.clear()
-    measure(machine, [RECORDING], schemes, rounds=2)
+    measure(machine, [RECORDING], schemes, rounds=2, once=1)
     assert machine.ran == [*pairs, *pairs, *turn, turn[0], turn[2]]  # by row once
