@@ -20,6 +20,7 @@ from .runs import PagedRows, Pieces, Runs, by_block, by_chunk, by_row
 from .scheme import Scheme
 
 T = TypeVar("T")
+TRANSFERS: tuple[type, ...] = (Runs, Pieces, PagedRows, IntoLarger, IntoSmaller)
 SchemeFunction: TypeAlias = Callable[..., Scheme]
 
 
@@ -74,7 +75,7 @@ def _parameter(function: Callable[..., Any], name: str, hint: Any) -> Parameter:
     kind = get_origin(kind) or kind
     if kind is Flags:
         return Parameter(name, Flags)
-    if kind in (Runs, Pieces, PagedRows, IntoLarger, IntoSmaller):
+    if kind in TRANSFERS:
         return Parameter(name, kind, distinct=_NoBlockTwice in marks)
     least = [mark.least for mark in marks if isinstance(mark, AtLeast)]
     if kind is int and len(least) == 1:
@@ -87,34 +88,68 @@ def _parameter(function: Callable[..., Any], name: str, hint: Any) -> Parameter:
 
 
 def small_values(parameters: tuple[Parameter, ...], most_rows: int) -> Iterator[dict[str, Any]]:
-    """Concrete values for all parameters, transfers of few rows first: transfers up to `most_rows` rows."""
-    for rows in range(1, most_rows + 1):
-        choices = [list(_values(parameter, rows)) for parameter in parameters]
-        for chosen in product(*choices):
-            pools = {(value.num_blocks, value.block_size) for value in chosen if isinstance(value, PagedRows | Pieces)}
-            longest = {value.longest for value in chosen if isinstance(value, Pieces)}
-            if len(pools) <= 1 and len(longest) <= 1:  # all transfers of a call are of one pool, through slots of one size
-                yield dict(zip((parameter.name for parameter in parameters), chosen, strict=True))
+    """Concrete values for all parameters: transfers of up to `most_rows` rows, those of few rows first."""
+    for rows in range(most_rows + 1) if moves_rows(parameters) else (0,):
+        yield from values_of(parameters, rows)
+
+
+def moves_rows(parameters: tuple[Parameter, ...]) -> bool:
+    """Whether any of them is a transfer, so that a number of rows means something."""
+    return any(parameter.kind in TRANSFERS for parameter in parameters)
+
+
+def values_of(parameters: tuple[Parameter, ...], rows: int) -> Iterator[dict[str, Any]]:
+    """Concrete values for all parameters, with transfers of just so many rows, in every small layout."""
+    return _chosen(parameters, [list(_values(parameter, rows)) for parameter in parameters])
+
+
+def plain_values(parameters: tuple[Parameter, ...], rows: int) -> Iterator[dict[str, Any]]:
+    """Values with one plain transfer of so many rows, a row a block, and every number up to `rows`: for what takes many steps."""
+    return _chosen(parameters, [list(_plain(parameter, rows)) for parameter in parameters])
+
+
+def _chosen(parameters: tuple[Parameter, ...], choices: list[list[Any]]) -> Iterator[dict[str, Any]]:
+    for chosen in product(*choices):
+        pools = {(value.num_blocks, value.block_size) for value in chosen if isinstance(value, PagedRows | Pieces)}
+        longest = {value.longest for value in chosen if isinstance(value, Pieces)}
+        if len(pools) <= 1 and len(longest) <= 1:  # all transfers of a call are of one pool, through slots of one size
+            yield dict(zip((parameter.name for parameter in parameters), chosen, strict=True))
 
 
 def _values(parameter: Parameter, rows: int) -> Iterator[Any]:
     if parameter.kind is int:
         yield from range(parameter.least, parameter.least + 3)
-        return
-    if parameter.kind is Flags:
+    elif parameter.kind is Flags:
         yield from (Flags(of) for of in (_always, _never, _in_odd_steps, _in_even_steps))
-        return
-    for transfer in _transfers(rows, parameter.distinct and parameter.kind is not IntoLarger):
-        if parameter.kind is PagedRows:
-            yield transfer
-        elif parameter.kind in (IntoLarger, IntoSmaller):
-            yield from small_pairs(parameter.kind, transfer, parameter.distinct)
-        elif parameter.kind is Pieces:
-            yield from (by_chunk(transfer, chunk) for chunk in (1, 2))
-        else:
-            yield by_row(transfer)
-            if transfer.block_size > 1:
-                yield by_block(transfer)
+    else:
+        distinct = parameter.distinct and parameter.kind is not IntoLarger
+        yield from (cut for transfer in _transfers(rows, distinct) for cut in _cuts(parameter, transfer))
+
+
+def _plain(parameter: Parameter, rows: int) -> Iterator[Any]:
+    if parameter.kind is int:
+        yield from range(parameter.least, max(parameter.least, rows) + 1)
+    elif parameter.kind is Flags:
+        yield from (Flags(of) for of in (_always, _never))
+    else:
+        yield next(_cuts(parameter, PagedRows(_itself, rows, 1, 0, rows)))
+
+
+def _cuts(parameter: Parameter, transfer: PagedRows) -> Iterator[Any]:
+    if parameter.kind is PagedRows:
+        yield transfer
+    elif parameter.kind in (IntoLarger, IntoSmaller):
+        yield from small_pairs(parameter.kind, transfer, parameter.distinct)
+    elif parameter.kind is Pieces:
+        yield from (by_chunk(transfer, chunk) for chunk in (1, 2))
+    else:
+        yield by_row(transfer)
+        if transfer.block_size > 1:
+            yield by_block(transfer)
+
+
+def _itself(block: int) -> int:
+    return block
 
 
 def _always(_: int) -> int:
@@ -135,7 +170,7 @@ def _in_even_steps(step: int) -> int:
 
 def _transfers(rows: int, distinct: bool) -> Iterator[PagedRows]:
     """Transfers of so many rows: every small block size and history; tables in order, reversed, and with a repetition."""
-    for block_size, start in product((1, 2), (0, 1)):
+    for block_size, start in product((1, 2), (0, 1)) if rows else ((2, 1),):  # of no rows, one will do
         blocks = (start + rows - 1) // block_size + 1
         tables = [list(range(blocks)), *[list(order) for order in permutations(range(blocks))][-1:]]
         if not distinct:

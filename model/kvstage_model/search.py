@@ -7,20 +7,25 @@ from typing import Any
 
 from .bounds import broken_bound
 from .paired import PairedRows
-from .parameters import SchemeFunction, declared, small_values
+from .parameters import SchemeFunction, declared, moves_rows, plain_values, values_of
 from .races import HappensBefore, Race, races
 from .ranges import Flags
-from .runs import PagedRows, Pieces, Runs
+from .runs import PagedRows, Piece, Pieces, Runs
 from .schedules import IssueOrder, Replay, Schedule
 from .scheme import Scheme
 from .simulator import simulate
 from .trace import Trace, describe, unroll
 
 MOST_ROWS = 3
-"""Rows of the largest transfer that is tried."""
+"""Rows of the largest transfer that is tried in every small layout."""
 MOST_CALLS = 2
 """Calls of the longest sequence that is tried."""
-LOOKED = f"every transfer of up to {MOST_ROWS} rows, blocks of 1 and 2 rows, up to {MOST_CALLS} calls"
+LONGEST = 8
+"""Rows of the longest transfer that is tried at all, a row a block: a ring is used again only where it has fewer slots."""
+LOOKED = (
+    f"every transfer of up to {MOST_ROWS} rows in blocks of 1 and 2, nor in plain ones of up to {LONGEST} rows, "
+    f"with up to {MOST_CALLS} calls"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +64,27 @@ def search(function: SchemeFunction, fault: Fault, most: int | None = None) -> C
 
 
 def instances(function: SchemeFunction) -> Iterator[tuple[tuple[Scheme, ...], str]]:
-    """Sequences of calls with concrete arguments, those of few rows first."""
-    sizes = sorted((rows * calls, calls) for rows in range(1, MOST_ROWS + 1) for calls in range(1, MOST_CALLS + 1))
-    for total, calls in sizes:
-        for values in small_values(declared(function), total // calls):
-            words = ", ".join(f"{name} = {value_in_words(value)}" for name, value in values.items())
-            yield tuple(function(**values) for _ in range(calls)), f"{words}, {calls} call{'s' if calls > 1 else ''}"
+    """Sequences of calls with concrete arguments, each once: every small layout, few rows first, and then longer transfers."""
+    parameters = declared(function)
+    moving = moves_rows(parameters)
+    small = [(rows * calls, calls) for rows in range(1, MOST_ROWS + 1) for calls in range(1, MOST_CALLS + 1)]
+    for total, calls in [(0, 1), *sorted(small)] if moving else [(calls, calls) for calls in range(1, MOST_CALLS + 1)]:
+        yield from _called(function, values_of(parameters, total // calls), calls)
+    for rows in range(MOST_ROWS + 1, LONGEST + 1):
+        for calls in range(1, MOST_CALLS + 1):
+            yield from _called(function, plain_values(parameters, rows), calls)
+
+
+def _called(function: SchemeFunction, all_values: Iterator[dict[str, Any]], calls: int) -> Iterator[tuple[tuple[Scheme, ...], str]]:
+    for values in all_values:
+        words = ", ".join(f"{name} = {value_in_words(value)}" for name, value in values.items())
+        yield tuple(function(**values) for _ in range(calls)), f"{words}, {calls} call{'s' if calls > 1 else ''}"
 
 
 def value_in_words(value: Any) -> str:
     """The value of a parameter, as a report shows it."""
+    if isinstance(value, PagedRows | Pieces) and not _length(value):
+        return "no rows"
     if isinstance(value, PagedRows):
         blocks = (value.stop - 1) // value.block_size + 1
         table = [value.table(block) for block in range(blocks)]
@@ -86,6 +102,10 @@ def value_in_words(value: Any) -> str:
     if isinstance(value, Flags):
         return "answers " + " ".join(str(value(step)) for step in range(4)) + " .."
     return str(value)
+
+
+def _length(value: PagedRows | Pieces[Piece]) -> int:
+    return value.stop - value.start if isinstance(value, PagedRows) else value.length
 
 
 def hazard(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:

@@ -139,7 +139,7 @@ class _Run:
             self._returned.add(index)
 
     def _kernel(self, index: int, issued: Issued, half: int) -> None:
-        if half == 0:
+        if half == 0 or not writes(issued.operation):  # what a kernel has written itself is not what it was handed
             self._read(issued)
         self._happen(self._memory, issued.operation, index, (half,))
 
@@ -151,7 +151,8 @@ class _Run:
         """What the caller reads of a result is judged."""
         if issued.phase == CALLER:
             for access in reads(issued.operation):
-                self.wrong.extend(self._judges[issued.call].delivered(issued.step, access, self._memory))
+                found = self._judges[issued.call].delivered(issued.step, access, self._memory)
+                self.wrong.extend(wrong for wrong in found if wrong not in self.wrong)
 
     def finish(self) -> None:
         """Streams end what they have begun; the last call is judged."""

@@ -19,6 +19,8 @@ MOST_BRANCHES = 40
 """Decisions on one path. A staging step has a handful; a loop over a symbolic number of turns never ends."""
 MOST_PATHS = 256
 """Paths of one step. More than this is a case analysis that nobody could read."""
+BUDGET = 2_000_000
+"""Steps of the solver for the question whether a path is feasible. One that it can't rule out within them is looked at."""
 
 IMPURE = (
     "a step does something else when it runs again: it must depend on its index and its parameters alone, and keep no list "
@@ -44,6 +46,7 @@ class World:
         self._conditions: list[Term] = []
         self._exploring = False
         self._solver = z3.Solver(ctx=self.context)
+        self._solver.set("rlimit", BUDGET)
         self._asserted = 0
         self._positives: list[Term] = []
         self._hints: list[Term] = []

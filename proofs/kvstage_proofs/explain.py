@@ -19,6 +19,7 @@ from kvstage_model.search import Counterexample
 from kvstage_model.symbolic import UnsupportedError
 
 from .alternation import T2
+from .counts import Counted
 from .hazards import T1
 from .judge import judge
 from .obligation import Judgement, Obligation
@@ -65,10 +66,11 @@ def _wrapped(text: str) -> list[str]:
 
 def _parameters(obligation: Obligation) -> tuple[Parameter, ...]:
     """What the subject declares; lemmas declare nothing."""
-    if not callable(obligation.subject):
+    subject = obligation.subject.function if isinstance(obligation.subject, Counted) else obligation.subject
+    if not callable(subject):
         return ()
     try:
-        return declared(obligation.subject)
+        return declared(subject)
     except ParameterError:
         return ()
 

@@ -36,11 +36,12 @@ def judge(obligation: Obligation, *reviews: Review) -> Judgement:
             counterexample = obligation.search(None)
         if counterexample is None:
             asked = [(query, ask(query)) for query in obligation.queries()]
+        searched = obligation.statement.expected is Verdict.REFUTED
         for number, (query, answer) in enumerate(asked):
             if answer.open and counterexample is None:
                 asked[number] = _widened(query, answer, BEFORE_THE_SEARCH)
-                if asked[number][1].open:
-                    counterexample = obligation.search(None)
+                if asked[number][1].open and not searched:
+                    counterexample, searched = obligation.search(None), True
         for number, (query, answer) in enumerate(asked):
             if answer.open and counterexample is None:
                 asked[number] = _widened(query, answer)

@@ -74,7 +74,7 @@ def _unknown(name: str, stated: tuple[Obligation, ...]) -> str:
 
 
 def of_file(target: str) -> Iterator[Obligation]:
-    """The obligations of a user's scheme: T1 and T7, and T3 where it states a result. All must be PROVED."""
+    """The obligations of a user's scheme: T1, T6 and T7, and T3 where it states a result. All must be PROVED."""
     function = load(target)
     for theorem in OF_A_SCHEME:
         if theorem is not T3 or _states_a_result(function, target):

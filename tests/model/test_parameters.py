@@ -71,9 +71,9 @@ def touched(rows: PagedRows) -> list[int]:
 @pytest.mark.parametrize("distinct", [True, False])
 def test_small_transfers_are_legal_and_of_every_length(distinct: bool) -> None:
     found = tables(distinct, 3)
-    assert {rows.stop - rows.start for rows, _ in found} == {1, 2, 3}
+    assert {rows.stop - rows.start for rows, _ in found} == {0, 1, 2, 3}
     for rows, blocks in found:
-        assert 0 <= rows.start < rows.stop
+        assert 0 <= rows.start <= rows.stop
         assert rows.block_size >= 1
         assert all(0 <= block < rows.num_blocks for block in blocks)
     assert any(rows.start % rows.block_size for rows, _ in found), "a history that ends inside a block"

@@ -4,13 +4,23 @@ from typing import Annotated, Any
 
 import pytest
 
-from kvstage_model import library, schemes
+from kvstage_model import library, pipelines, schemes
 from kvstage_model.buffers import Buffer, Memory
-from kvstage_model.operations import Copy, HostRead, HostWrite, SyncStream
-from kvstage_model.parameters import AtLeast, SchemeFunction, allowing_duplicates
-from kvstage_model.runs import PagedRows, by_block
+from kvstage_model.operations import Copy, HostRead, HostWrite, RecordEvent, SyncEvent, SyncStream
+from kvstage_model.parameters import AtLeast, Declared, SchemeFunction, allowing_duplicates, declared
+from kvstage_model.runs import PagedRows, Runs, by_block
 from kvstage_model.scheme import Direction, Scheme
-from kvstage_model.search import MOST_CALLS, MOST_ROWS, hazard, instances, out_of_bounds, search, value_in_words, wrong_rows
+from kvstage_model.search import (
+    LONGEST,
+    MOST_CALLS,
+    MOST_ROWS,
+    hazard,
+    instances,
+    out_of_bounds,
+    search,
+    value_in_words,
+    wrong_rows,
+)
 from kvstage_model.variants import Named, edited, out_of_the_loop, without
 from tests.model.loops import WAIT, Place, loop, staged, stored
 
@@ -25,13 +35,53 @@ def test_nothing_is_found_in_what_is_right(function: SchemeFunction, fault: Any)
     assert search(function, fault) is None
 
 
-def test_instances_come_by_rows_over_all_calls_and_are_not_few() -> None:
+def test_instances_come_by_rows_over_all_calls_each_once_and_are_not_few() -> None:
     seen = list(instances(library.per_row_read))
-    first_shown = list(dict.fromkeys((sum(scheme.steps for scheme in calls), len(calls)) for calls, _ in seen))
-    assert first_shown == sorted(first_shown)
+    shown = list(dict.fromkeys((sum(scheme.steps for scheme in calls), len(calls)) for calls, _ in seen))
+    small = [(rows, calls) for rows, calls in shown if rows <= MOST_ROWS * calls]
+    assert shown == [*sorted(small), *((rows * calls, calls) for rows in range(MOST_ROWS + 1, LONGEST + 1) for calls in (1, 2))]
+    assert shown[0] == (0, 1), "a transfer of no rows"
     assert {len(calls) for calls, _ in seen} == set(range(1, MOST_CALLS + 1))
-    assert max(rows for rows, _ in first_shown) == MOST_ROWS * MOST_CALLS
-    assert len({words for _, words in seen}) > 30
+    assert len({words for _, words in seen}) == len(seen) > 30
+
+
+def test_numbers_alone_come_once_for_each_number_of_calls() -> None:
+    def counted(n: Annotated[int, AtLeast(1)]) -> Scheme:
+        return Scheme("counted", (STAGE,), n, lambda i: [HostRead(STAGE.at(0, i, 1))])
+
+    words = [words for _, words in instances(counted)]
+    assert words[:6] == [f"n = {n}, {calls}" for calls in ("1 call", "2 calls") for n in (1, 2, 3)]
+    assert f"n = {LONGEST}, 2 calls" in words
+
+
+def test_a_wait_that_is_missing_in_the_seventh_step_is_found() -> None:
+    """A ring of seven slots is used again in the eighth step only."""
+
+    def seven(runs: Runs) -> Scheme:
+        return pipelines.ring_read(runs, 7)
+
+    found = search(edited(seven, without(Named(RecordEvent))), hazard)
+    assert found is not None
+    ring = edited(pipelines.ring_write, without(Named(SyncEvent)))
+    fixed = Declared(lambda runs: ring(runs=runs, slots=7), declared(schemes.staged_write))
+    found = search(fixed, hazard)
+    assert found is not None
+    assert found.steps == 8
+    assert search(Declared(lambda runs: ring(runs=runs, slots=9), declared(schemes.staged_write)), one_call(hazard)) is None
+
+
+def one_call(fault: Any) -> Any:
+    """A fault, looked for in one call alone."""
+    return lambda calls, words: fault(calls, words) if len(calls) == 1 else None
+
+
+def test_what_goes_wrong_in_a_transfer_of_no_rows_is_found() -> None:
+    def always_takes(place: Place) -> Any:
+        return (HostRead(place.out.at(0, 0, 1)),)
+
+    found = search(loop(staged, direction=Direction.READ, epilogue=always_takes), out_of_bounds)
+    assert found is not None
+    assert found.values == "runs = no rows, 1 call"
 
 
 def test_a_lost_wait_is_found_at_one_row() -> None:
@@ -103,7 +153,8 @@ def test_a_row_of_the_hosts_buffer_beyond_the_transfer_is_found() -> None:
     assert search(loop(staged, direction=Direction.READ, longer=1), wrong_rows) is None
     found = search(loop(staged, direction=Direction.READ, longer=1, epilogue=more), wrong_rows)
     assert found is not None
-    assert "a row that the call must not touch, at out[0].rows[1:2]" in found.wrong
+    assert found.values == "runs = no rows, 1 call"
+    assert "a row that the call must not touch, at out[0].rows[0:1]" in found.wrong
 
 
 def test_rows_beyond_a_slot_and_a_copy_onto_itself_are_found() -> None:

@@ -10,7 +10,7 @@ import pytest
 from kvstage_model.axioms import Moment
 from kvstage_model.library import per_block_read, per_block_write, per_row_read, per_row_write
 from kvstage_model.operations import Copy, Event, HostCopy, HostRead, Launch, Operation, RecordEvent, SyncStream, WaitEvent
-from kvstage_model.parameters import SchemeFunction, declared, small_values
+from kvstage_model.parameters import SchemeFunction, declared, values_of
 from kvstage_model.races import HappensBefore, Race, races
 from kvstage_model.runs import PagedRows, by_block
 from kvstage_model.schedules import Hold, IssueOrder, Replay, Schedule, delays, exhaustive
@@ -18,7 +18,7 @@ from kvstage_model.scheme import CALLER, Scheme
 from kvstage_model.schemes import direct_read, gather_pinned_read, gather_pinned_write
 from kvstage_model.simulator import Simulation, simulate
 from kvstage_model.streams import handed_to
-from kvstage_model.trace import unroll
+from kvstage_model.trace import span, unroll
 from tests.model.programs import total
 
 MOST_ROWS = 3
@@ -30,7 +30,7 @@ SCHEMES = [*READS, *WRITES]
 
 def small(function: SchemeFunction) -> list[Scheme]:
     """The scheme for all small values of its parameters."""
-    return [function(**values) for values in small_values(declared(function), MOST_ROWS)]
+    return [function(**values) for rows in range(1, MOST_ROWS + 1) for values in values_of(declared(function), rows)]
 
 
 def two_calls(function: SchemeFunction) -> Iterator[list[Scheme]]:
@@ -230,6 +230,20 @@ def test_a_call_is_promised_the_pool_as_the_callers_kernels_leave_it() -> None:
     assert not raceless(first, too_early)
     wrong = [line for _, simulation in by_delays([first, too_early]) for line in words(simulation)]
     assert "call 1: row 0, at out[0].rows[0:1], holds what pool[2].rows[1:2] held at the start" in wrong
+
+
+def test_a_kernel_of_the_caller_reads_until_it_ends() -> None:
+    """Another kernel that writes what it reads, once it has begun, is seen where its end is held back, and only there."""
+    first = handed_to(direct(KERNELS), "copy", KERNELS)
+    row = first.buffers[1].at(0, 0, 1)
+    stray = replace(first, prologue=(Launch("copy", writes=(row,)), *first.prologue))
+    program = unroll([first, stray])
+    kernel = next(n for n, each in enumerate(program) if each.phase == CALLER and isinstance(each.operation, Launch))
+    number = sum(isinstance(each.operation, Copy | Launch) for each in program[:kernel])
+    late = words(simulate([first, stray], Hold(number, 1)))
+    assert [line for line in late if line.startswith("call 0: row 0")] == [
+        f"call 0: row 0, at {span(row)}, holds what {span(row)} held after operation {len(unroll([first]))}"
+    ]
 
 
 def test_what_the_kernels_of_the_caller_overwrite_is_theirs() -> None:

@@ -73,6 +73,13 @@ def test_the_ranges_of_the_parameters_are_told(function: SchemeFunction, words: 
     assert words in [line.strip() for line in found["for"]]
 
 
+def test_the_ranges_of_counts_are_those_of_the_scheme_that_is_counted() -> None:
+    (counts,) = obligations(("ring.read:T4",))
+    assert "slots: every number from 1 on" in sections(counts)[2]["for"]
+    (fewest,) = obligations(("one buffer:T4",))
+    assert "for" not in sections(fewest)[2]
+
+
 def test_that_no_block_is_twice_in_the_table_is_assumed_of_writes_alone() -> None:
     twice = "  - no two runs share a row of the pool"
     assert twice in sections(T7.of(schemes.staged_write, "s", "write"))[2]["for"]
