@@ -15,25 +15,34 @@ from kvstage_model.symbolic import Term
 from .query import Answer, Query, check
 
 DECLARED = re.compile(r"\(declare-fun (\|[^|]*\||[^\s()]+) ")
-SYMBOL = re.compile(r"\|[^|]*\||[^\s()]+")
+SYMBOL = re.compile(r"(\|[^|]*\||[^\s()]+)")
+COMMAND = re.compile(r"^\((?:declare-fun|assert)\b.*?(?=^\((?:declare-fun|assert|check-sat)\b)", re.MULTILINE | re.DOTALL)
+"""A declaration or an assertion: z3 begins each on a line of its own, and writes (check-sat) behind the last."""
 
 
 def copies(query: Query, number: int) -> Iterator[str]:
     """So many shuffled and renamed copies of a query's question, as SMT-LIB text. The same ones in each run."""
+    commands = COMMAND.findall(_text([*query.facts, query.premise, query.doubt]))
+    cut = [SYMBOL.split(command) for command in commands]  # once: symbols are every second part
+    declared = [name for command in commands for name in DECLARED.findall(command)]
+    count = len(declared)  # each in a command of its own, before all assertions
     for copy in range(number):
         chance = random.Random(f"{query.name} {copy}")
-        parts = [*query.facts, query.premise, query.doubt]
-        chance.shuffle(parts)
-        yield renamed(_text(parts), chance)
+        order = [*chance.sample(range(count), count), *chance.sample(range(count, len(cut)), len(cut) - count)]
+        new = _names(declared, chance)
+        yield "".join(new.get(part, part) for each in order for part in cut[each])
 
 
 def renamed(text: str, chance: random.Random) -> str:
     """SMT-LIB text with all that it declares under other names, handed out by chance."""
-    declared = DECLARED.findall(text)
+    new = _names(DECLARED.findall(text), chance)
+    return "".join(new.get(part, part) for part in SYMBOL.split(text))
+
+
+def _names(declared: list[str], chance: random.Random) -> dict[str, str]:
     names = [f"s{number}" for number in range(len(declared))]
     chance.shuffle(names)
-    new = dict(zip(declared, names, strict=True))
-    return SYMBOL.sub(lambda found: new.get(found[0], found[0]), text)
+    return dict(zip(declared, names, strict=True))
 
 
 def answers(query: Query, number: int) -> list[Answer]:
