@@ -57,9 +57,9 @@ def test_no_random_loop_that_is_proved_free_of_hazards_races() -> None:
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", range(8))
 def test_no_random_loop_of_many_that_is_proved_free_of_hazards_races(part: int) -> None:
-    seen = hunt(range(1000 + 100 * part, 1100 + 100 * part))
+    seen = hunt(range(1000 + 150 * part, 1150 + 150 * part))
     assert seen[PROVED] >= 15
     assert seen[REFUTED] >= 15
 
@@ -71,11 +71,11 @@ def test_no_random_ring_of_events_that_is_proved_free_of_hazards_races() -> None
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", range(8))
 def test_no_random_ring_of_many_that_is_proved_free_of_hazards_races(part: int) -> None:
-    seen = hunt(range(1000 + 40 * part, 1040 + 40 * part), ring)
-    assert seen[PROVED] >= 10
-    assert seen[REFUTED] >= 5
+    seen = hunt(range(1000 + 12 * part, 1012 + 12 * part), ring)
+    assert seen[PROVED] >= 2
+    assert seen[REFUTED] >= 2
 
 
 def delivers(scheme: SchemeFunction) -> bool:
@@ -106,9 +106,9 @@ def test_no_random_read_that_is_proved_delivers_wrong_rows() -> None:
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", range(8))
 def test_no_random_read_of_many_that_is_proved_delivers_wrong_rows(part: int) -> None:
-    seen = results(range(1000 + 50 * part, 1050 + 50 * part))
+    seen = results(range(1000 + 100 * part, 1100 + 100 * part))
     assert seen[PROVED] >= 10
     assert seen[REFUTED] >= 10
 
