@@ -52,7 +52,7 @@ def test_small_instances_have_both_factors_and_distinct_tables_where_they_are_pr
     for value in values:
         for name, rows in (("small", value.small), ("larger", value)):
             blocks = [rows.table(k) for k in range(10) if rows.touches(k)]
-            assert blocks
+            assert bool(blocks) == (value.small.start < value.small.stop)
             assert all(0 <= block < rows.num_blocks for block in blocks)
             if len(set(blocks)) < len(blocks):
                 repeated.add(name)
