@@ -27,6 +27,7 @@ Stats(copies=66, waits=1, bytes=1188, launches=0)
 True
 """
 
+from .accelerator_device import AcceleratorDevice
 from .batch import Batch
 from .checked_device import CheckedDevice
 from .device import Device
@@ -60,6 +61,7 @@ from .thread_device import ThreadDevice
 from .transfer import Moved, Stats, Transfer
 
 __all__ = [
+    "AcceleratorDevice",
     "AliasError",
     "Batch",
     "BlockIdError",
