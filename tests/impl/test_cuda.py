@@ -139,10 +139,9 @@ def test_no_wait_is_hidden_in_torch(device, scheme):
 def test_rows_arrive_for_a_caller_who_has_dropped_everything_else(device, scheme):
     """The allocator may give the pool's memory to the next tensor as soon as nobody holds it."""
     out = torch.empty(95, 512, dtype=torch.bfloat16).pin_memory()
-    stager = Stager(device, scheme=scheme)
-    expected = plain_read(pool_of(device, 1).tensor.cpu(), TABLE, 5, 100)
+    pool, stager = pool_of(device, 1), Stager(device, scheme=scheme)
+    expected = plain_read(pool.tensor.cpu(), TABLE, 5, 100)
     busy()
-    pool = pool_of(device, 1)
     stager.read(pool, TABLE, 5, 100, out=out)
     del pool
     others = [torch.full((9, 32, 512), 7.0, dtype=torch.bfloat16, device=device.device) for _ in range(8)]
