@@ -57,6 +57,19 @@ class Batch:
         self._check_open()
         return self._joined(self._calls.write(pool, block_table, start, rows, dtype, after))
 
+    def copy(
+        self,
+        source: PagedPool,
+        source_blocks: BlockTable,
+        target: PagedPool,
+        target_blocks: BlockTable,
+        *,
+        after: object = None,
+    ) -> Transfer[None]:
+        """`Stager.copy`, as part of the batch."""
+        self._check_open()
+        return self._joined(self._calls.copy(source, source_blocks, target, target_blocks, after))
+
     def part(self, i: int) -> Transfer[Any]:
         """The transfer of the i-th call, from 0 on. Raises IndexError where there is none."""
         if not 0 <= i < len(self._transfers):

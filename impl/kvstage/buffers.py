@@ -94,9 +94,10 @@ class Buffers:
             if size > left:
                 raise PinnedMemoryError(size, left, self._budget)
             rounded = min(rounded, left)
-        with torch.inference_mode(False):  # else what is kept could not be written outside it
+        # what is kept serves later calls too, whatever mode and default device they are made in
+        with torch.inference_mode(False), torch.device("cpu"):
             if memory is Memory.PAGEABLE:
-                return torch.empty(rounded, dtype=torch.uint8, device="cpu")
+                return torch.empty(rounded, dtype=torch.uint8)
             tensor = self._device.allocate(memory, rounded)
         if memory is Memory.PINNED:
             self._pinned += rounded

@@ -19,6 +19,7 @@ from kvstage_model.scheme import Scheme
 
 from .buffers import Buffers, Loan
 from .convert import dtype_at_host, to_bfloat16, to_float32
+from .copies import copying
 from .device import Device
 from .errors import ClosedError, SchemeError
 from .pending import Pending, check_process
@@ -85,7 +86,7 @@ class Calls:
             if converts and out is None:
                 out = self._borrow(loans, Memory.PAGEABLE, shape, at_host)
             moved = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype) if converts or out is None else out
-            submitted = self._submit(scheme, pool, moved, moved, after, loans)
+            submitted = self._submit(scheme, pool.bytes, _row_by_row(moved), moved, after, loans)
         result = moved if out is None else out
 
         def convert() -> None:
@@ -122,10 +123,24 @@ class Calls:
                 converted = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype)
                 to_bfloat16(rows, converted)
                 rows = converted
-            submitted = self._submit(scheme, pool, rows, pool.tensor, after, loans)
+            submitted = self._submit(scheme, pool.bytes, _row_by_row(rows), pool.tensor, after, loans)
         transfer = Transfer(None, submitted.stats, submitted.pending, loans=loans)
         transfer.when_done(transfer.give_back)
         return self._told("write", scheme, pool, transfer)
+
+    def copy(
+        self, source: PagedPool, source_blocks: BlockTable, target: PagedPool, target_blocks: BlockTable, after: object
+    ) -> Transfer[None]:
+        """`Stager.copy`."""
+        self._check_open()
+        scheme = copying(source, source_blocks, target, target_blocks)
+        if scheme is None:
+            return Transfer(None, Stats())
+        small, larger = (source, target) if source.block_size <= target.block_size else (target, source)
+        with self._lock:
+            self._forget_what_has_ended()
+            submitted = self._submit(scheme, small.bytes, larger.bytes, target.tensor, after)
+        return self._told("copy", scheme, source, Transfer(None, submitted.stats, submitted.pending))
 
     def close(self) -> None:
         """Waits for everything under way, and refuses new calls. Raises the first error of work that nobody asked for."""
@@ -164,10 +179,16 @@ class Calls:
         return loan.tensor[:size].view(dtype).view(shape)
 
     def _submit(
-        self, scheme: Scheme, pool: PagedPool, host: torch.Tensor, written: torch.Tensor, after: object, loans: Sequence[Loan]
+        self,
+        scheme: Scheme,
+        pool: torch.Tensor,
+        host: torch.Tensor,
+        written: torch.Tensor,
+        after: object,
+        loans: Sequence[Loan] = (),
     ) -> Submitted:
         increment_version(written)  # raw bytes pass autograd by: it must still see that a saved tensor was overwritten
-        submitted = self._runtime.submit(scheme, pool.bytes, as_bytes(host, 1).unsqueeze(0), after=after, loans=loans)
+        submitted = self._runtime.submit(scheme, pool, host, after=after, loans=loans)
         if submitted.pending is not None:
             self._under_way.append(submitted.pending)
         return submitted
@@ -206,6 +227,11 @@ class Calls:
 
 def _shape(rows: PagedRows) -> tuple[int, ...]:
     return rows.num_blocks, rows.block_size, rows.start, rows.stop
+
+
+def _row_by_row(tensor: torch.Tensor) -> torch.Tensor:
+    """Rows at the host as a scheme's buffer: uint8 [1, n, row_bytes]."""
+    return as_bytes(tensor, 1).unsqueeze(0)
 
 
 def _waited(pending: Pending) -> bool:

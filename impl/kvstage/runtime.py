@@ -1,32 +1,21 @@
 """Runs a scheme on a device. There is no loop and no address formula here: both are the scheme's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from kvstage_model.buffers import Buffer, Memory, Paged, Rows
-from kvstage_model.operations import (
-    Copy,
-    CopyBatch,
-    Event,
-    Gather,
-    HostCopy,
-    Operation,
-    RecordEvent,
-    Scatter,
-    SyncEvent,
-    SyncStream,
-    WaitEvent,
-)
+from kvstage_model.buffers import Buffer, Memory
+from kvstage_model.operations import SyncStream
 from kvstage_model.scheme import Result, Scheme
 
 from .addresses import Addresses
 from .buffers import Buffers, Loan
-from .device import Device, Index
+from .device import Device
 from .errors import SchemeError
 from .pending import Pending
+from .performer import Bound, Performer
 from .transfer import Stats
 
 
@@ -79,15 +68,12 @@ class Runtime:
             given = _given(scheme, scheme.result, pool, host)
             memory = {buffer.name: self._memory(scheme, buffer, given, pool.shape[2]) for buffer in scheme.buffers}
             events = {} if scheme.fresh_events else self._events.setdefault(scheme.name, {})
-            run = _Run(self._device, memory, events, self._addresses, pool.shape[2], scheme.result.length, streams, after)
+            run = Performer(self._device, memory, events, self._addresses, pool.shape[2], scheme.result.length, streams, after)
             last = _last_wait(scheme, given)
-            for operation in scheme.prologue:
-                run.perform(operation)
+            run.perform(scheme.prologue)
             for i in range(scheme.steps):
-                for operation in scheme.step(i):
-                    run.perform(operation)
-            for operation in () if last else scheme.epilogue:
-                run.perform(operation)
+                run.perform(scheme.step(i))
+            run.perform(() if last else scheme.epilogue)
             pending = None
             if last is not None:
                 pending = Pending(self._device, last)
@@ -126,7 +112,7 @@ class Runtime:
         for stream in streams:
             self.doubt(stream, memory)
 
-    def _memory(self, scheme: Scheme, buffer: Buffer, given: dict[str, torch.Tensor], row_bytes: int) -> "_Bound":
+    def _memory(self, scheme: Scheme, buffer: Buffer, given: dict[str, torch.Tensor], row_bytes: int) -> Bound:
         tensor = given.get(buffer.name)
         if tensor is None:
             staged = self._staged(scheme, buffer, buffer.slots * buffer.rows * row_bytes)
@@ -164,151 +150,3 @@ def _last_wait(scheme: Scheme, given: dict[str, torch.Tensor]) -> str | None:
         return None
     last = scheme.epilogue[0]
     return last.stream if isinstance(last, SyncStream) else None
-
-
-_Bound = tuple[Any, int, int]
-"""A buffer's handle, slots, and rows a slot."""
-
-
-class _Run:
-    """One call: the buffers' memory by name, its events, and the counts of what was issued."""
-
-    def __init__(
-        self,
-        device: Device[Any, Any],
-        memory: dict[str, _Bound],
-        events: dict[tuple[str, int], Any],
-        addresses: Addresses,
-        row_bytes: int,
-        length: int,
-        streams: list[str],
-        after: object,
-    ) -> None:
-        self.copies = 0
-        self.waits = 0
-        self.bytes = 0
-        self.launches = 0
-        self._device = device
-        self._memory = memory
-        self._events = events
-        self._addresses = addresses
-        self._row_bytes = row_bytes
-        self._length = length
-        self._streams = streams
-        self._after = after
-        self._do: dict[type, Callable[[Any], None]] = {
-            Copy: self._copy,
-            CopyBatch: self._copy_batch,
-            Gather: self._gather,
-            Scatter: self._scatter,
-            HostCopy: self._host_copy,
-            SyncStream: self._synchronize,
-            RecordEvent: self._record,
-            SyncEvent: self._sync_event,
-            WaitEvent: self._wait_event,
-        }
-
-    def perform(self, operation: Operation) -> None:
-        """Issues one operation."""
-        self._do.get(type(operation), _refuse)(operation)
-
-    def _begin(self, stream: str) -> None:
-        """The first work of the call on a stream: it comes behind the caller's."""
-        self._streams.append(stream)
-        self._device.order_after(stream, self._after)
-
-    def _copy(self, copy: Copy) -> None:
-        if copy.stream not in self._streams:
-            self._begin(copy.stream)
-        self._device.copy(copy.stream, *self._ends(copy))
-        self.copies += 1
-        self.bytes += copy.source.count * self._row_bytes
-
-    def _copy_batch(self, batch: CopyBatch) -> None:
-        """One by one, in the order of the stream: more order than the batch promises."""
-        for source, target in batch.copies:
-            self._copy(Copy(batch.stream, source, target))
-
-    def _gather(self, kernel: Gather) -> None:
-        if kernel.stream not in self._streams:
-            self._begin(kernel.stream)
-        source, index = self._paged(kernel.source, kernel.target, kernel)
-        self._device.gather(kernel.stream, source, index, self._view(kernel.target))
-        self._launched(index)
-
-    def _scatter(self, kernel: Scatter) -> None:
-        if kernel.stream not in self._streams:
-            self._begin(kernel.stream)
-        target, index = self._paged(kernel.target, kernel.source, kernel)
-        self._device.scatter(kernel.stream, self._view(kernel.source), target, index)
-        self._launched(index)
-
-    def _launched(self, index: Index) -> None:
-        self.launches += 1
-        self.bytes += len(index) * self._row_bytes
-
-    def _host_copy(self, copy: HostCopy) -> None:
-        self._device.host_copy(*self._ends(copy))
-
-    def _synchronize(self, wait: SyncStream) -> None:
-        self._device.synchronize(wait.stream)
-        self.waits += 1
-
-    def _record(self, record: RecordEvent) -> None:
-        self._device.record(self._event(record.event), record.stream)
-
-    def _sync_event(self, wait: SyncEvent) -> None:
-        self._device.wait(self._event(wait.event))
-        self.waits += 1
-
-    def _wait_event(self, wait: WaitEvent) -> None:
-        if wait.stream not in self._streams:
-            self._begin(wait.stream)
-        self._device.wait_event(wait.stream, self._event(wait.event))
-
-    def _event(self, event: Event) -> Any:
-        key = (event.name, event.index)
-        found = self._events.get(key)
-        if found is None:
-            found = self._events[key] = self._device.event()
-        return found
-
-    def _ends(self, copy: Copy | HostCopy) -> tuple[Any, Any]:
-        if copy.source.count != copy.target.count:
-            _refuse_lengths(copy, copy.source.count, copy.target.count)
-        return self._view(copy.source), self._view(copy.target)
-
-    def _view(self, rows: Rows) -> Any:
-        handle, slots, length = self._memory[rows.buffer.name]
-        slot, start = rows.slot, rows.start
-        stop = start + rows.count
-        if not (0 <= slot < slots and 0 <= start <= stop <= length):  # indexing would wrap or clip, and move other rows
-            raise SchemeError(
-                f"rows [{start}, {stop}) of slot {slot} are not inside {rows.buffer.name!r}, {slots} slots of {length} rows: "
-                "correct the scheme; `kvstage prove` finds such rows"
-            )
-        return handle[slot, start:stop]
-
-    def _paged(self, paged: Paged, packed: Rows, kernel: Operation) -> tuple[Any, Index]:
-        """The pool, and the numbers of the rows that a kernel reaches in it."""
-        if paged.count != packed.count:
-            _refuse_lengths(kernel, paged.count, packed.count)
-        first, last = paged.first, paged.first + paged.count
-        if not 0 <= first <= last <= self._length:
-            raise SchemeError(
-                f"{type(kernel).__name__} of rows [{first}, {last}) of a transfer of {self._length}: correct the scheme"
-            )
-        handle, slots, length = self._memory[paged.buffer.name]
-        return handle, self._addresses.of(paged, slots, length, kernel)
-
-
-def _refuse_lengths(operation: Operation, rows: int, places: int) -> None:
-    kind = type(operation).__name__
-    raise SchemeError(f"{kind} of {rows} rows to {places} rows: the scheme must name as many rows on both sides")
-
-
-def _refuse(operation: Operation) -> None:
-    raise SchemeError(
-        f"the library can't perform {type(operation).__name__}: "
-        "a scheme that it runs copies, gathers, scatters, records and waits, and leaves the rest to its caller"
-    )

@@ -1,4 +1,4 @@
-"""`Stager`: moves rows between a paged pool and host memory with a scheme that is proved.
+"""`Stager`: moves rows between paged pools and host memory with schemes that are proved.
 
 It checks what it is given, then lets the runtime perform the scheme; everything refused is refused before that.
 """
@@ -103,6 +103,26 @@ class Stager:
         written, where anything does not fit.
         """
         return self._calls.write(pool, block_table, start, rows, dtype, after)
+
+    def copy(
+        self,
+        source: PagedPool,
+        source_blocks: BlockTable,
+        target: PagedPool,
+        target_blocks: BlockTable,
+        *,
+        after: object = None,
+    ) -> Transfer[None]:
+        """Copies all blocks of one table to those of the other, in order: from pool to pool, with no rows at the host.
+
+        The pools have the same rows and dtype, and share no memory. Their block sizes may differ by a whole factor k: k
+        blocks of the one then lie side by side in a block of the other, and where their number is no multiple of k, the
+        last larger block is used in part; what is behind stays as it is. Tables list the blocks that are copied and no
+        padding; `target_blocks` names none twice. Whatever the stager's scheme is, this is one copy a (smaller) block
+        and one wait, which is `Transfer.wait`. A pool at the host must be pinned on an accelerator. `after` as for
+        `read`. Raises a KVStageError, with nothing written, where anything does not fit.
+        """
+        return self._calls.copy(source, source_blocks, target, target_blocks, after)
 
     def batch(self) -> Batch:
         """A context manager for many calls with one wait: `with stager.batch() as batch: batch.read(...)`; `batch.wait()`."""

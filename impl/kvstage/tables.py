@@ -66,7 +66,7 @@ def touched_blocks(
     Where they are those of `last`, which were checked when they were found, that object is returned. Raises
     TableTooShortError, BlockIdError, LayoutError or DeviceError, and DuplicateBlockError where `distinct`.
     """
-    length = _length(table)
+    length = table_length(table)
     size = pool.block_size
     first = start // size
     ids: list[int] = []
@@ -90,7 +90,8 @@ def touched_blocks(
     return TouchedBlocks(first, ids, pool.num_blocks, distinct, np.array(ids, np.int64), blocks)
 
 
-def _length(table: Any) -> int:
+def table_length(table: Any) -> int:
+    """How many entries a block table has. Raises LayoutError or DeviceError where it is none that the library takes."""
     if isinstance(table, np.ndarray | torch.Tensor):
         if isinstance(table, torch.Tensor) and table.device.type != "cpu":
             raise DeviceError(f"the block table is on {table.device}, and reading it would wait for that device: pass a CPU copy")
