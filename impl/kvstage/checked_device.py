@@ -54,6 +54,7 @@ class CheckedDevice(NamedStreams):
         self._schedule = schedule
         self._regions = Regions()
         self._accesses = Accesses()
+        self._found: StagingError | None = None
         self._looks: Counter[Hashable] = Counter()
 
     @property
@@ -160,12 +161,17 @@ class CheckedDevice(NamedStreams):
         self._accesses.query(event, answer, users_line())
         return answer
 
+    def finish(self) -> StagingError | None:
+        """Lets all streams finish, and says what was found. Called again it says the same."""
+        if not self.closed:
+            self._sim.close()
+            self._found = finding(self._accesses.program(self._place), self._regions)
+        return self._found
+
     def close(self) -> None:
         """Lets all streams finish, and raises what was found. Called again it does nothing."""
-        if self.closed:
-            return
-        self._sim.close()
-        found = finding(self._accesses.program(self._place), self._regions)
+        __tracebackhide__ = True
+        found = None if self.closed else self.finish()
         if found is not None:
             raise found
 
@@ -173,12 +179,10 @@ class CheckedDevice(NamedStreams):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        __tracebackhide__ = True
         if error is None:
             self.close()
-            return
-        try:
-            self.close()
-        except StagingError as found:
+        elif not self.closed and (found := self.finish()) is not None:
             error.add_note(str(found))
 
     def knows(self, tensor: torch.Tensor) -> bool:
