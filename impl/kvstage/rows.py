@@ -12,7 +12,10 @@ def check_rows(name: str, tensor: torch.Tensor, pool: PagedPool, shape: tuple[in
         raise DeviceError(f"{name} is on {tensor.device}: it must be a CPU tensor, because the host takes or fills it")
     if tensor.dtype != dtype:
         wanted = f"{pool} is {pool.dtype}" if dtype == pool.dtype else f"dtype={dtype} was asked for"
-        raise LayoutError(f"{name} is {tensor.dtype} and {wanted}: rows move as raw bytes, so convert them first")
+        raise LayoutError(
+            f"{name} is {tensor.dtype} and {wanted}: rows move as raw bytes, so convert them first; "
+            "of bfloat16 pools the library does it, with dtype=torch.float32"
+        )
     if tuple(tensor.shape) != shape:
         raise LayoutError(f"{name} has shape {list(tensor.shape)}: it must be {list(shape)}, rows of {pool}")
     if not is_plain(tensor) or not tensor.is_contiguous():
