@@ -50,15 +50,15 @@ def per_block_write(rows: Distinct[PagedRows]) -> Scheme:
 
 def per_run_read(rows: PagedRows, most: Positive = CHUNK) -> Scheme:
     """A copy and a wait for every stretch of up to `most` rows that lie side by side in the pool, across its blocks."""
-    return staged_read(_runs(rows, most))
+    return staged_read(runs_of(rows, most))
 
 
 def per_run_write(rows: Distinct[PagedRows], most: Positive = CHUNK) -> Scheme:
     """A copy and a wait for every stretch of up to `most` rows that lie side by side in the pool, across its blocks."""
-    return staged_write(_runs(rows, most))
+    return staged_write(runs_of(rows, most))
 
 
-def _runs(rows: PagedRows, most: int) -> Runs:
+def runs_of(rows: PagedRows, most: int) -> Runs:
     """Where a run can't be longer than a block, a pool with gaps between its blocks will do: it need not be one slot."""
     return merged(rows, most) if most > rows.block_size else by_block(rows)
 

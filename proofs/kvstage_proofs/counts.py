@@ -1,6 +1,6 @@
 """T4, counts: how many copies and waits a call issues, exactly; and why one buffer can't do with fewer waits."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,8 @@ from kvstage_model.model import SchemeModel
 from kvstage_model.parameters import SchemeFunction, declared, small_values
 from kvstage_model.scheme import LOOP, Scheme
 from kvstage_model.search import MOST_ROWS, Counterexample, value_in_words
+from kvstage_model.tallies import Tally
 from kvstage_model.trace import Trace
-from kvstage_model.variants import Named
 
 from .obligation import Theorem
 from .query import Query
@@ -26,16 +26,13 @@ LOWER_CLAIM = (
     "host that a copy has ended."
 )
 
-Steps = Callable[..., tuple[int, int]]
-"""From which step on, and up to which, an operation is issued: a function of the scheme's arguments."""
-
 
 @dataclass(frozen=True)
 class Counted:
     """A scheme, and for each of its operations the steps in which it is issued."""
 
     function: SchemeFunction
-    steps: dict[Named, Steps]
+    steps: Tally
 
 
 def queries(counted: Counted) -> Iterator[Query]:
