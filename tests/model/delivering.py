@@ -18,8 +18,9 @@ Calls = tuple[Scheme, ...]
 
 
 def some(function: SchemeFunction, every: int = 1, choose: Callable[[Calls], bool] = lambda calls: True) -> list[tuple[Calls, str]]:
-    """Small instances of one call and of two, with their values in words: each `every`-th of those that are chosen."""
-    return list(islice(((calls, words) for calls, words in instances(function) if choose(calls)), 0, None, every))
+    """Small instances of one call and of two that move rows, with their values in words: each `every`-th of those chosen."""
+    chosen = ((calls, words) for calls, words in instances(function) if rows(calls) and choose(calls))
+    return list(islice(chosen, 0, None, every))
 
 
 def rows(calls: Sequence[Scheme]) -> int:

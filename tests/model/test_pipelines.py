@@ -31,7 +31,7 @@ def transfer(length: int) -> PagedRows:
 @pytest.mark.parametrize("function", SCHEMES)
 def test_small_instances_are_right(function: SchemeFunction) -> None:
     tried = some(function, every=STRIDE[function])
-    assert len(tried) > 60
+    assert len(tried) > 40
     assert sum(right(*instance) for instance in tried) > 5 * len(tried)
     assert {len(calls) for calls, _ in tried} == {1, 2}
 
@@ -40,7 +40,7 @@ def test_small_instances_are_right(function: SchemeFunction) -> None:
 @pytest.mark.parametrize(("function", "start"), [(function, start) for function in SCHEMES for start in range(STRIDE[function])])
 def test_every_small_instance_is_right(function: SchemeFunction, start: int) -> None:
     tried = some(function)[start :: STRIDE[function]]
-    assert sum(right(*instance) for instance in tried) > 5 * len(tried) > 300
+    assert sum(right(*instance) for instance in tried) > 5 * len(tried) > 200
 
 
 @pytest.mark.parametrize(("function", "most"), [(ring_read, 2), (ring_write, 2), (gather_read, 1), (gather_write, 1)])
@@ -55,7 +55,7 @@ def test_without_waits_small_instances_are_wrong(function: SchemeFunction) -> No
     for calls, words in broken:
         assert next(races(unroll(calls)), None) is not None, words
         assert wrong_somewhere(calls), words
-    assert len(broken) > 10
+    assert len(broken) > 8
 
 
 # -- when an event is needed: exactly where the ring comes round, counted without the axioms
