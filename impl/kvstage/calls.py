@@ -176,7 +176,8 @@ class Calls:
         size = prod(shape) * dtype.itemsize
         loan = self._buffers.take(memory, size, grows=True)
         loans.append(loan)
-        return loan.tensor[:size].view(dtype).view(shape)
+        with torch.inference_mode(False):  # an ordinary tensor, whatever the caller's mode
+            return loan.tensor[:size].view(dtype).view(shape)
 
     def _submit(
         self,

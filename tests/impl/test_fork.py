@@ -1,0 +1,74 @@
+"""A forked child has no threads, and no driver that works: it gets an error by name instead of a wait without end."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import json, os
+import torch
+from kvstage import ForkedError, PagedPool, Stager, ThreadDevice
+from kvstage import calls, pending
+
+CHECK = pending.check_process
+
+def refused(scheme, held, guarded):
+    pending.check_process = calls.check_process = CHECK if guarded else lambda _: None
+    pool, host = PagedPool(torch.ones(4, 2, 3)), PagedPool(torch.zeros(4, 2, 3))
+    with ThreadDevice() as device:
+        stager = Stager(device, scheme=scheme)
+        with device.hold(lambda _stream, _index: held):
+            transfer = stager.read(pool, [3, 0], 0, 4)
+            read, write = os.pipe()
+            child = os.fork()
+            if child == 0:
+                refusals = []
+                later = {"wait": transfer.wait, "close": stager.close} if guarded else {}
+                for name, call in {
+                    "read": lambda: stager.read(pool, [3, 0], 0, 4),
+                    "write": lambda: stager.write(pool, [3, 0], 0, torch.ones(4, 3)),
+                    "copy": lambda: stager.copy(pool, [0], host, [1]),
+                    "query": transfer.query,
+                    "wait_stream": lambda: transfer.wait_stream("caller"),
+                    **later,
+                }.items():
+                    try:
+                        call()
+                    except ForkedError as error:
+                        assert "spawn" in str(error)
+                        refusals.append(name)
+                os.write(write, json.dumps(refusals).encode())
+                os._exit(0)
+            os.waitpid(child, 0)
+            told = json.loads(os.read(read, 1000))
+        transfer.wait()
+        assert transfer.result().eq(1).all(), "the parent goes on"
+        stager.close()
+    return told
+
+print(json.dumps([refused("direct", True, True), refused("per_block", False, True), refused("direct", True, False)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def refused() -> list[list[str]]:
+    """What the child was refused, in a process of its own: with work under way, with none, and without the check."""
+    code = f"import sys; sys.path[:0] = {sys.path!r}\n{CODE}"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    answer: list[list[str]] = json.loads(ran.stdout)
+    return answer
+
+
+def test_the_child_is_refused_by_name_and_the_parent_goes_on(refused):
+    assert refused[0] == ["read", "write", "copy", "query", "wait_stream", "wait", "close"]
+
+
+def test_what_was_done_before_the_fork_is_done_in_the_child_too(refused):
+    assert refused[1] == ["read", "write", "copy", "close"]
+
+
+def test_twin_without_the_check_the_child_is_not_refused(refused):
+    """Its calls return as if all were well, and its rows never arrive: a wait would never end."""
+    assert refused[2] == []
