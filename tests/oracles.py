@@ -1,0 +1,160 @@
+"""The oracles side by side, on every scheme of the catalogue, right or broken: `python -m tests.oracles > docs/oracles.md`.
+
+The prover speaks of all sizes at once. The others are shown small instances, smallest first, until they see a fault.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+from kvstage_model.memory import BoundsError
+from kvstage_model.parameters import SchemeFunction
+from kvstage_model.races import races
+from kvstage_model.schedules import delays
+from kvstage_model.scheme import Scheme
+from kvstage_model.search import instances
+from kvstage_model.simulator import simulate
+from kvstage_model.trace import unroll
+from kvstage_proofs.catalogue import catalogue
+from kvstage_proofs.obligation import Verdict
+
+MOST_BROKEN = 200
+"""Instances of a broken scheme that an oracle is shown at most."""
+MOST_RIGHT = 40
+"""Instances of a right scheme: none may be called faulty."""
+
+Calls = tuple[Scheme, ...]
+Oracle = Callable[[Calls], bool]
+
+
+def racing(calls: Calls) -> bool:
+    """The race finder, on the program that was issued."""
+    return next(races(unroll(calls)), None) is not None
+
+
+def wrong(calls: Calls) -> bool:
+    """The simulator: some row is wrong under some delay, or a kernel is refused because it writes a row twice.
+
+    It judges what a call promises, so nothing where that is nothing.
+    """
+    promised = sum(scheme.result.length for scheme in calls if scheme.result is not None)
+    try:
+        return promised > 0 and any(simulation.wrong for _, simulation in delays(partial(simulate, calls)))
+    except BoundsError:
+        return True
+
+
+def sanitized(calls: Calls) -> bool:
+    """Torch's stream sanitizer, told of the host as of a stream."""
+    from tests.sanitizer import finds_a_race
+
+    return finds_a_race(unroll(calls))
+
+
+ORACLES: dict[str, Oracle] = {"race finder": racing, "simulator": wrong, "torch's sanitizer": sanitized}
+
+FAULT, NONE = "fault", "-"
+WHY = "why an oracle can't see it"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A scheme, the verdict that the prover must give, by which theorem, and its function."""
+
+    subject: str
+    verdict: Verdict
+    theorems: str
+    function: SchemeFunction
+
+
+def rows() -> tuple[Row, ...]:
+    """All schemes of the catalogue of which T1 or T3 is asked, in its order."""
+    found: dict[str, Row] = {}
+    for obligation in catalogue():
+        stated = obligation.statement
+        if stated.theorem not in ("T1", "T3"):
+            continue
+        before = found.get(stated.subject)
+        theorems = f"{before.theorems}, {stated.theorem}" if before else stated.theorem
+        verdict = Verdict.REFUTED if before and before.verdict is Verdict.REFUTED else stated.expected
+        function: SchemeFunction = obligation.subject  # type: ignore[assignment]
+        found[stated.subject] = Row(stated.subject, verdict, theorems, function)
+    return tuple(found.values())
+
+
+def sees(row: Row, oracle: Oracle) -> bool:
+    """Whether an oracle finds a fault in one of the small instances."""
+    most = MOST_RIGHT if row.verdict is Verdict.PROVED else MOST_BROKEN
+    return any(oracle(calls) for calls in _some(row.function, most, oracle))
+
+
+def _some(function: SchemeFunction, most: int, oracle: Oracle) -> Iterator[Calls]:
+    """The first instances; none where the oracle has nothing to judge in any of them."""
+    found = (calls for calls, _ in islice(instances(function), most))
+    for number, calls in enumerate(found):
+        if not number and oracle is wrong and all(scheme.result is None for scheme in calls):
+            return
+        yield calls
+
+
+def reason(row: Row, cells: dict[str, str]) -> str:
+    """Why an oracle can't see a fault that the prover finds."""
+    if row.verdict is Verdict.PROVED or NONE not in cells.values():
+        return ""
+    if "block twice" in row.subject:
+        return "two rows go to one place, one behind the other or by one kernel: nothing races, only the rows tell"
+    if cells["simulator"] == NONE and cells["race finder"] == FAULT:
+        return "promises no rows of its own, so the simulator has none to judge"
+    return "?"
+
+
+def line(row: Row, names: Sequence[str]) -> str:
+    """A line of the table."""
+    cells = {name: FAULT if sees(row, ORACLES[name]) else NONE for name in names}
+    prover = f"{row.verdict.value} ({row.theorems})"
+    return "| " + " | ".join([row.subject, prover, *(cells[name] for name in names), reason(row, cells)]) + " |"
+
+
+def table(names: Sequence[str]) -> Iterator[str]:
+    """The whole page."""
+    yield from HEAD.format(right=MOST_RIGHT).splitlines()
+    head, *lines = body(names)
+    yield head
+    yield "|" + "---|" * (len(names) + 3)
+    yield from lines
+
+
+def body(names: Sequence[str]) -> Iterator[str]:
+    """The table of the page: its head, and a line for each scheme."""
+    yield "| " + " | ".join(["scheme", "prover", *names, WHY]) + " |"
+    for row in rows():
+        yield line(row, names)
+
+
+def columns(lines: Iterable[str], names: Sequence[str]) -> dict[str, list[str]]:
+    """Of a page: what each scheme's line says in the columns of these names, in their order."""
+    cells = [[cell.strip() for cell in text.strip("|").split(" | ")] for text in lines if text.startswith("| ")]
+    head, *body = cells
+    return {line[0]: [line[head.index(name)] for name in names] for line in body}
+
+
+HEAD = """\
+# The oracles side by side
+
+Every scheme of the catalogue, right or broken, as each of the oracles sees it. Made by `python -m tests.oracles`, and
+compared with what they say in the tests.
+
+- **prover**: the verdict that `kvstage prove` must give, for all sizes: T1, no two accesses to a common row overlap; T3,
+  every row that arrives is the right one. The tests of the catalogue hold it to that.
+- **race finder**: the axioms, read with ints, over the program that small instances issue.
+- **simulator**: rows of small instances that come out wrong when one half of one operation is held back.
+- **torch's sanitizer**: `torch.cuda._sanitizer.EventHandler`, told of the host as of one more stream, and of each row as of a
+  tensor. As shipped it hears of no host, and of no tensor in host memory.
+
+`fault`: some small instance is called faulty. `-`: none is; of schemes that are right, the first {right} instances were asked.
+"""
+
+
+if __name__ == "__main__":
+    print("\n".join(table(list(ORACLES))))
