@@ -52,23 +52,12 @@ class Performer:
         self._length = length
         self._streams = streams
         self._after = after
-        self._do: dict[type, Callable[[Any], None]] = {
-            Copy: self._copy,
-            CopyBatch: self._copy_batch,
-            Gather: self._gather,
-            Scatter: self._scatter,
-            HostCopy: self._host_copy,
-            SyncStream: self._synchronize,
-            RecordEvent: self._record,
-            SyncEvent: self._sync_event,
-            WaitEvent: self._wait_event,
-        }
 
     def perform(self, operations: Iterable[Operation]) -> None:
         """Issues operations, one after the other."""
-        how = self._do
+        how = _HOW
         for operation in operations:
-            how.get(type(operation), _refuse)(operation)
+            how.get(type(operation), _refuse)(self, operation)
 
     def _begin(self, stream: str) -> None:
         """The first work of the call on a stream: it comes behind the caller's."""
@@ -166,8 +155,22 @@ def _refuse_lengths(operation: Operation, rows: int, places: int) -> None:
     raise SchemeError(f"{kind} of {rows} rows to {places} rows: the scheme must name as many rows on both sides")
 
 
-def _refuse(operation: Operation) -> None:
+def _refuse(_: Performer, operation: Operation) -> None:
     raise SchemeError(
         f"the library can't perform {type(operation).__name__}: "
         "a scheme that it runs copies, gathers, scatters, records and waits, and leaves the rest to its caller"
     )
+
+
+_HOW: dict[type, Callable[[Performer, Any], None]] = {
+    Copy: Performer._copy,
+    CopyBatch: Performer._copy_batch,
+    Gather: Performer._gather,
+    Scatter: Performer._scatter,
+    HostCopy: Performer._host_copy,
+    SyncStream: Performer._synchronize,
+    RecordEvent: Performer._record,
+    SyncEvent: Performer._sync_event,
+    WaitEvent: Performer._wait_event,
+}
+"""Functions, not methods bound to one performer: that would be a cycle, which keeps a call's memory until it is collected."""
