@@ -56,5 +56,5 @@ def _check_pools(source: PagedPool, target: PagedPool) -> None:
         raise LayoutError(
             f"{source} has blocks of {source.block_size} rows, {target} of {target.block_size}: one must be a multiple of the other"
         )
-    if same_memory(source.tensor, target.tensor):
+    if same_memory(source.span, target.span):
         raise AliasError(f"{source} and {target} lie in the same memory: a copy needs two pools of their own")

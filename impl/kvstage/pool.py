@@ -30,6 +30,7 @@ class PagedPool:
         self.bytes: torch.Tensor = as_bytes(tensor, 2)
         """The same memory as uint8: [num_blocks, block_size, row_bytes]."""
         self.row_bytes: int = self.bytes.shape[2]
+        self.span: tuple[int, int] = span(self.bytes)
 
     def rows(self, slot: int, start: int, count: int) -> torch.Tensor:
         """The bytes of `count` rows from `start` on in block `slot`: a uint8 view [count, row_bytes]."""
@@ -52,17 +53,18 @@ def as_bytes(tensor: torch.Tensor, leading: int) -> torch.Tensor:
     return tensor.detach().as_strided((*tensor.shape[:leading], row), (*tensor.stride()[:leading], 1)).view(torch.uint8)
 
 
-def same_memory(first: torch.Tensor, second: torch.Tensor) -> bool:
-    """Whether the spans of memory of two tensors overlap, gaps between their blocks included."""
-    if not first.numel() or not second.numel():
-        return False
-    (low, high), (other_low, other_high) = _span(first), _span(second)
-    return low < other_high and other_low < high
-
-
-def _span(tensor: torch.Tensor) -> tuple[int, int]:
+def span(tensor: torch.Tensor) -> tuple[int, int]:
+    """The first address of a tensor's memory, and the one behind its last byte, gaps between its blocks included."""
+    start = tensor.data_ptr()
+    if tensor.is_contiguous():
+        return start, start + tensor.nbytes
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
+    return start, start + (last + 1) * tensor.element_size()
+
+
+def same_memory(first: tuple[int, int], second: tuple[int, int]) -> bool:
+    """Whether two spans of memory have a byte in common."""
+    return max(first[0], second[0]) < min(first[1], second[1])
 
 
 def _check_blocks(tensor: torch.Tensor, pool: PagedPool) -> None:

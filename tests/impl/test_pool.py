@@ -5,7 +5,7 @@ import torch
 from plain import random_blocks, raw
 
 from kvstage import LayoutError, PagedPool
-from kvstage.pool import as_bytes, same_memory
+from kvstage.pool import as_bytes, same_memory, span
 
 
 @pytest.mark.parametrize("padding", [0, 3])
@@ -62,11 +62,18 @@ def test_sizes_of_one_may_have_any_stride():
 
 
 def test_same_memory_knows_ranges():
-    memory = torch.zeros(20)
-    assert same_memory(memory[:10], memory[9:])
-    assert not same_memory(memory[:10], memory[10:])
-    assert same_memory(memory[::4], memory[2:3])  # between its elements: told as an overlap, to be safe
-    assert not same_memory(memory[3:3], memory)
+    memory = torch.zeros(20, dtype=torch.uint8)
+
+    def overlap(first: torch.Tensor, second: torch.Tensor) -> bool:
+        assert same_memory(span(second), span(first)) == same_memory(span(first), span(second))
+        return same_memory(span(first), span(second))
+
+    assert overlap(memory[:10], memory[9:])
+    assert overlap(memory, memory[4:5])
+    assert not overlap(memory[:10], memory[10:])
+    assert overlap(memory[::4], memory[2:3])  # between its elements: told as an overlap, to be safe
+    assert not overlap(memory[3:3], memory)
+    assert span(memory.view(torch.int32)[::2]) == (memory.data_ptr(), memory.data_ptr() + 20)
 
 
 def test_words():
