@@ -21,6 +21,17 @@ class Batch:
     the first layer's rows can be used while those of the others are under way. `wait` is one wait for all of them, for
     each stream that they are on. Calls of schemes that finish inside the call have nothing left to wait for. No transfer
     of a batch may touch rows that another one of it writes.
+
+    >>> from kvstage import Stager, ThreadDevice
+    >>> caches, table = [PagedPool(torch.full((4, 2, 3), float(k))) for k in range(3)], [3, 1]
+    >>> with ThreadDevice() as device:
+    ...     with Stager(device, scheme="direct").batch() as batch:
+    ...         for cache in caches:
+    ...             transfer = batch.read(cache, table, 0, 4)
+    ...     batch.part(0).wait()  # the first cache alone
+    ...     batch.wait()
+    >>> [batch.part(i).result()[0, 0].item() for i in range(len(batch))]
+    [0.0, 1.0, 2.0]
     """
 
     def __init__(self, calls: Calls) -> None:

@@ -17,6 +17,12 @@ class PagedPool:
 
     `tensor` is [num_blocks, block_size, *row], of any dtype and on any device. The rows of one block must lie side by
     side; blocks may lie any distance apart (padding, layers packed between them). Raises LayoutError.
+
+    >>> layers = torch.zeros(8, 3, 4, 5, dtype=torch.bfloat16)  # blocks outermost, 3 layers inside
+    >>> PagedPool(layers[:, 1], name="layer 1")
+    PagedPool(8 blocks of 4 rows of [5] torch.bfloat16, name='layer 1')
+
+    `row_bytes` is the size of a row, `span` the addresses that the pool's memory lies between, gaps included.
     """
 
     def __init__(self, tensor: torch.Tensor, *, name: str = "") -> None:

@@ -48,6 +48,15 @@ class Stager:
     should be, or half of each; all other rows are untouched. Its copies may still run: the next call, or `close`, waits
     for them before it does anything else, and nothing of their memory is used again until then. After a fork the child
     gets ForkedError from every call.
+
+    >>> from kvstage import ThreadDevice
+    >>> pool, table = PagedPool(torch.zeros(8, 4, 3)), [5, 2]
+    >>> with ThreadDevice() as device, Stager(device, scheme="ring", slots=2) as stager:
+    ...     stager.write(pool, table, 2, torch.ones(4, 3)).wait()
+    ...     read = stager.read(pool, table, 0, 8)
+    ...     read.wait()
+    >>> read.result()[:, 0].tolist()
+    [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
     """
 
     def __init__(
@@ -121,6 +130,14 @@ class Stager:
         padding; `target_blocks` names none twice. Whatever the stager's scheme is, this is one copy a (smaller) block
         and one wait, which is `Transfer.wait`. A pool at the host must be pinned on an accelerator. `after` as for
         `read`. Raises a KVStageError, with nothing written, where anything does not fit.
+
+        >>> from kvstage import ThreadDevice
+        >>> pool = PagedPool(torch.arange(8.0).view(8, 1, 1).expand(8, 2, 1).contiguous())  # each block holds its number
+        >>> host = PagedPool(torch.zeros(3, 4, 1))  # blocks of two of those
+        >>> with ThreadDevice() as device, Stager(device, scheme="direct") as stager:
+        ...     stager.copy(pool, [7, 2, 5], host, [2, 0]).wait()
+        >>> host.tensor.squeeze().tolist()
+        [[5.0, 5.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [7.0, 7.0, 2.0, 2.0]]
         """
         return self._calls.copy(source, source_blocks, target, target_blocks, after)
 

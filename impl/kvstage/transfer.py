@@ -54,6 +54,17 @@ class Transfer(Generic[R]):
 
     Until then the caller leaves the rows alone on both sides: he reads none of the target, and writes none of the
     source. What a copy under way may touch is kept alive, even when the transfer is dropped. Any thread may use it.
+
+    >>> import torch
+    >>> from kvstage import PagedPool, Stager, ThreadDevice
+    >>> with ThreadDevice() as device, Stager(device, scheme="direct") as stager:
+    ...     transfer = stager.read(PagedPool(torch.ones(4, 2, 3)), [3, 1], 0, 4)
+    ...     while not transfer.query():
+    ...         pass  # other work
+    ...     total = transfer.result().sum().item()
+    ...     transfer.release()
+    >>> total
+    12.0
     """
 
     def __init__(

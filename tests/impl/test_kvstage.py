@@ -1,8 +1,12 @@
 """The package: its example runs, and importing it loads no solver."""
 
 import doctest
+import importlib
+import inspect
 import subprocess
 import sys
+
+import pytest
 
 import kvstage
 
@@ -11,6 +15,21 @@ def test_the_example_of_the_package_runs():
     result = doctest.testmod(kvstage)
     assert result.attempted >= 7
     assert result.failed == 0
+
+
+@pytest.mark.parametrize("name", ["pool", "stager", "batch", "transfer"])
+def test_the_examples_of_public_classes_run(name):
+    result = doctest.testmod(importlib.import_module(f"kvstage.{name}"))
+    assert result.attempted >= 2
+    assert result.failed == 0
+
+
+def test_every_public_name_says_what_it_is():
+    for name in kvstage.__all__:
+        shown = getattr(kvstage, name)
+        assert inspect.getdoc(shown), name
+        methods = [each for each, value in vars(shown).items() if not each.startswith("_") and callable(value)]
+        assert all(inspect.getdoc(getattr(shown, each)) for each in methods), name
 
 
 def loaded(statement: str) -> set[str]:
