@@ -28,8 +28,10 @@ True
 """
 
 from .accelerator_device import AcceleratorDevice
+from .auto import Choice
 from .batch import Batch
 from .checked_device import CheckedDevice
+from .costs import Costs
 from .device import Device
 from .errors import (
     AliasError,
@@ -67,7 +69,9 @@ __all__ = [
     "BlockIdError",
     "CancelledError",
     "CheckedDevice",
+    "Choice",
     "ClosedError",
+    "Costs",
     "Device",
     "DeviceError",
     "DuplicateBlockError",

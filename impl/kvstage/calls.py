@@ -12,16 +12,16 @@ import torch
 from torch.autograd.graph import increment_version
 
 from kvstage_model.buffers import Memory
-from kvstage_model.library import SLOTS, Pair, usual_chunk
-from kvstage_model.parameters import SchemeFunction
+from kvstage_model.library import LIBRARY, SLOTS, Pair, usual_chunk
 from kvstage_model.runs import PagedRows
-from kvstage_model.scheme import Scheme
+from kvstage_model.scheme import Direction, Scheme
 
+from .auto import Auto, Case, Choice
 from .buffers import Buffers, Loan
 from .convert import dtype_at_host, to_bfloat16, to_float32
 from .copies import copying
 from .device import Device
-from .errors import ClosedError, SchemeError
+from .errors import ClosedError, DeviceError, SchemeError
 from .pending import Pending, check_process
 from .pool import PagedPool, as_bytes
 from .rows import check_rows
@@ -36,13 +36,13 @@ OPTIONS = {"slots", "chunk", "most"}
 
 
 class Calls:
-    """Both directions of one scheme on one device. Calls from several threads go one by one."""
+    """Both directions of one scheme on one device, or of the one that is picked for each call. Calls go one by one."""
 
     def __init__(
-        self, device: Device[Any, Any], pair: Pair, slots: int | None, pinned_bytes: int | None, on_transfer: Hook | None
+        self, device: Device[Any, Any], scheme: Pair | Auto, slots: int | None, pinned_bytes: int | None, on_transfer: Hook | None
     ) -> None:
         self._device = device
-        self._pair = pair
+        self._runs = scheme
         self._slots = slots
         self._on_transfer = on_transfer
         self._buffers = Buffers(device, pinned_bytes)
@@ -52,7 +52,9 @@ class Calls:
         self._last: tuple[TouchedBlocks, PagedRows] | None = None
         self._closed = False
         self._process = os.getpid()
-        self._options = {each: tuple(signature(each).parameters.keys() & OPTIONS) for each in (pair.read, pair.write)}
+        pairs = LIBRARY.values() if isinstance(scheme, Auto) else (scheme,)
+        functions = [function for pair in pairs for function in (pair.read, pair.write)]
+        self._options = {each: tuple(signature(each).parameters.keys() & OPTIONS) for each in functions}
         if slots is not None and not any("slots" in names for names in self._options.values()):
             raise SchemeError(f"slots is {slots}, and the scheme has no ring of slots: leave it out, or choose 'ring' or 'gather'")
         if slots is not None and slots < 1:
@@ -78,9 +80,9 @@ class Calls:
             check_rows("out", out, pool, shape, at_host)
         if start == stop:
             return Transfer(torch.empty(shape, dtype=at_host, device="cpu") if out is None else out, Stats())
-        scheme = self._scheme(self._pair.read, pool, self._rows(pool, blocks, start, stop))
-        loans: list[Loan] = []
         converts = at_host != pool.dtype
+        scheme, choice = self._scheme(Direction.READ, pool, self._rows(pool, blocks, start, stop), None if converts else out)
+        loans: list[Loan] = []
         with self._lock:
             self._forget_what_has_ended()
             if converts and out is None:
@@ -94,6 +96,7 @@ class Calls:
             loans[-1].give_back()
 
         transfer = Transfer(result, submitted.stats, submitted.pending, convert=convert if converts else None, loans=loans)
+        transfer.choice = choice
         return self._told("read", scheme, pool, transfer)
 
     def write(
@@ -115,16 +118,18 @@ class Calls:
         blocks = touched_blocks(pool, block_table, start, stop, distinct=True, last=self._last_blocks)
         if start == stop:
             return Transfer(None, Stats())
-        scheme = self._scheme(self._pair.write, pool, self._rows(pool, blocks, start, stop))
+        converts = at_host != pool.dtype
+        scheme, choice = self._scheme(Direction.WRITE, pool, self._rows(pool, blocks, start, stop), None if converts else rows)
         loans: list[Loan] = []
         with self._lock:
             self._forget_what_has_ended()
-            if at_host != pool.dtype:
+            if converts:
                 converted = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype)
                 to_bfloat16(rows, converted)
                 rows = converted
             submitted = self._submit(scheme, pool.bytes, _row_by_row(rows), pool.tensor, after, loans)
         transfer = Transfer(None, submitted.stats, submitted.pending, loans=loans)
+        transfer.choice = choice
         transfer.when_done(transfer.give_back)
         return self._told("write", scheme, pool, transfer)
 
@@ -164,12 +169,34 @@ class Calls:
         self._last = blocks, rows
         return rows
 
-    def _scheme(self, function: SchemeFunction, pool: PagedPool, rows: PagedRows) -> Scheme:
-        chunk = usual_chunk(rows)
+    def choice(self, pool: PagedPool, block_table: BlockTable, start: int, stop: int, direction: Direction) -> Choice | None:
+        """`Stager.choice`."""
+        start, stop = row_range(start, stop)
+        blocks = touched_blocks(pool, block_table, start, stop, distinct=direction is Direction.WRITE)
+        return self._scheme(direction, pool, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop), None)[1]
+
+    def _scheme(
+        self, direction: Direction, pool: PagedPool, rows: PagedRows, host: torch.Tensor | None
+    ) -> tuple[Scheme, Choice | None]:
+        """The scheme for some rows, and why it is that one. `host` is where they are at the host, if that is the caller's."""
+        chunk, slots = usual_chunk(rows), self._slots or SLOTS
+        gapless = pool.bytes.is_contiguous()
         within_a_block = 1  # a run across blocks would take the gaps between them along
-        most = chunk if pool.bytes.is_contiguous() else within_a_block
-        usual = {"slots": self._slots or SLOTS, "chunk": chunk, "most": most}
-        return function(rows, **{name: usual[name] for name in self._options[function]})
+        usual = {"slots": slots, "chunk": chunk, "most": chunk if gapless else within_a_block}
+        pair, choice = self._runs, None
+        if isinstance(pair, Auto):
+            pinned = host is None or self._is_pinned(host)
+            choice = pair.choose(rows, Case(direction, pool.row_bytes, pinned, gapless, slots), usual["most"])
+            pair = LIBRARY[choice.scheme]
+        function = pair.read if direction is Direction.READ else pair.write
+        return function(rows, **{name: usual[name] for name in self._options[function]}), choice
+
+    def _is_pinned(self, rows: torch.Tensor) -> bool:
+        try:
+            self._device.view(Memory.PINNED, _row_by_row(rows))
+        except DeviceError:
+            return False
+        return True
 
     def _borrow(self, loans: list[Loan], memory: Memory, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """A tensor in memory of the stager, which `loans` is to give back."""

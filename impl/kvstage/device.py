@@ -12,6 +12,8 @@ are objects of a type `E` that `event` makes. An event may be recorded again and
 a query is the one that counts, and one that was never recorded holds nobody up.
 
 Work is issued by one host thread at a time; `wait` and `query` may be called by any thread, meanwhile.
+
+A device may state its `costs`, a `kvstage.costs.Costs`: the others are measured, by whoever wants `scheme="auto"`.
 """
 
 from typing import Protocol, TypeAlias, TypeVar

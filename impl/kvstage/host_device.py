@@ -11,6 +11,7 @@ import torch
 
 from kvstage_model.buffers import Memory
 
+from .costs import HOST
 from .device import Index
 from .errors import ClosedError, DeviceError
 from .host_kernels import Bytes as Bytes
@@ -25,6 +26,8 @@ class HostDevice(NamedStreams):
     host elsewhere; here none does) count what was asked for since it was made. What goes wrong is raised by the call
     itself, not by a wait behind it. Tensors are written through numpy, unseen by their version counters.
     """
+
+    costs = HOST
 
     def __init__(self) -> None:
         self.copies = 0

@@ -18,6 +18,7 @@ from kvstage_model.buffers import Memory
 from kvstage_model.machine import Machine
 from kvstage_model.schedules import Schedule
 
+from .costs import PCIE_5
 from .device import Index
 from .errors import ClosedError, DeviceError
 from .named_streams import NamedStreams
@@ -37,6 +38,9 @@ class SimDevice(NamedStreams, Machine):
     `schedule` is one of `kvstage_model.schedules`; use a new device for each run. Leaving the `with`, or `close`, lets
     everything that is still under way end. `copies`, `launches` (kernels) and `waits` count what was asked for.
     """
+
+    costs = PCIE_5
+    """So that `scheme="auto"` measures nothing under a schedule, and picks what it would pick on an accelerator."""
 
     def __init__(self, schedule: Schedule) -> None:
         super().__init__(schedule)

@@ -9,25 +9,34 @@ from typing import Any
 import torch
 
 from kvstage_model.library import LIBRARY, Pair
+from kvstage_model.scheme import Direction
 
+from .auto import Auto, Choice
 from .batch import Batch
 from .calls import Calls, Hook
+from .costs import Costs, costs_of
 from .device import Device
-from .errors import UnknownSchemeError
+from .errors import SchemeError, UnknownSchemeError
 from .pool import PagedPool
 from .tables import BlockTable
 from .transfer import Transfer
+
+AUTO = "auto"
 
 
 class Stager:
     """Reads rows of a sequence out of a pool, writes them into it, and copies blocks between pools, on one device.
 
     `scheme` is a name of `kvstage_model.library.LIBRARY` (raises UnknownSchemeError for others), or a `Pair` of your
-    own: prove that first. `slots` is the number of slots of "ring" and "gather" (raises SchemeError for schemes that
-    have none). `pinned_bytes` bounds the pinned memory that the stager allocates; a call that needs more raises
-    PinnedMemoryError, with nothing written. `on_transfer` is called with a `Moved` for each transfer that has ended, as
-    soon as a wait, a query, or a later call sees it, on that thread; what it raises comes out there. A transfer whose
-    work failed, or that moved nothing, is not told.
+    own: prove that first. With "auto" each call runs the one of the library that is expected to be the quickest for its
+    rows and memory: `Transfer.choice` says which, and why. What is expected comes from `costs`; None takes what the device
+    states of itself, or else measures it now, in some hundredths of a second: the device must be idle. `slots` is the number
+    of slots of "ring" and "gather" (raises SchemeError for schemes that have none).
+
+    `pinned_bytes` bounds the pinned memory that the stager allocates; a call that needs more raises PinnedMemoryError, with
+    nothing written. `on_transfer` is called with a `Moved` for each transfer that has ended, as soon as a wait, a query, or
+    a later call sees it, on that thread; what it raises comes out there. A transfer whose work failed, or that moved
+    nothing, is not told.
 
     A stager keeps its memory and its events from call to call: staging, and results that were released. Several threads
     may use it: their calls go one by one. Calls leave no trace in autograd, but bump the version counters of what they
@@ -63,14 +72,16 @@ class Stager:
         self,
         device: Device[Any, Any],
         *,
-        scheme: str | Pair,
+        scheme: str | Pair = AUTO,
+        costs: Costs | None = None,
         slots: int | None = None,
         pinned_bytes: int | None = None,
         on_transfer: Hook | None = None,
     ) -> None:
-        if isinstance(scheme, str) and scheme not in LIBRARY:
-            raise UnknownSchemeError(f"there is no scheme {scheme!r}: choose one of {', '.join(map(repr, LIBRARY))}")
-        self._calls = Calls(device, LIBRARY[scheme] if isinstance(scheme, str) else scheme, slots, pinned_bytes, on_transfer)
+        chosen = _chosen(device, scheme, costs)
+        self.costs: Costs | None = chosen.costs if isinstance(chosen, Auto) else None
+        """What "auto" picks by: pass it to other stagers of the device, so that it is measured once."""
+        self._calls = Calls(device, chosen, slots, pinned_bytes, on_transfer)
 
     def read(
         self,
@@ -141,6 +152,16 @@ class Stager:
         """
         return self._calls.copy(source, source_blocks, target, target_blocks, after)
 
+    def choice(
+        self, pool: PagedPool, block_table: BlockTable, start: int, stop: int, direction: Direction = Direction.READ
+    ) -> Choice | None:
+        """What `scheme="auto"` would run for these rows, and why, with rows at the host in memory as the stager likes it.
+
+        None where the stager was told which scheme to run. Nothing is moved. Raises what `read` and `write` raise of rows
+        and tables.
+        """
+        return self._calls.choice(pool, block_table, start, stop, direction)
+
     def batch(self) -> Batch:
         """A context manager for many calls with one wait: `with stager.batch() as batch: batch.read(...)`; `batch.wait()`."""
         return Batch(self._calls)
@@ -157,3 +178,15 @@ class Stager:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
+
+
+def _chosen(device: Device[Any, Any], scheme: str | Pair, costs: Costs | None) -> Pair | Auto:
+    if scheme == AUTO:
+        return Auto(costs_of(device) if costs is None else costs)
+    if costs is not None:
+        raise SchemeError(f"costs are what {AUTO!r} picks a scheme by: leave them out, or the scheme")
+    if isinstance(scheme, Pair):
+        return scheme
+    if scheme not in LIBRARY:
+        raise UnknownSchemeError(f"there is no scheme {scheme!r}: choose {AUTO!r}, or one of {', '.join(map(repr, LIBRARY))}")
+    return LIBRARY[scheme]

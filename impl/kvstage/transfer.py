@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from .auto import Choice
 from .buffers import Loan
 from .errors import CancelledError, DeviceError, NotFinishedError, ReleasedError
 from .pending import Pending
@@ -49,8 +50,8 @@ class Transfer(Generic[R]):
     """Rows on their way: ask with `query()`, or `wait()`, then take the `result()`, then `release()` it.
 
     "direct", "gather_pinned" and "gather_host" return while their rows are under way, and `wait` is the one wait that the
-    scheme ends with. The other schemes finish inside the call, so their transfers never block; `result()` asks for a `wait()` or a
-    `query()` all the same: code that forgets it must not work only as long as the scheme is a slow one.
+    scheme ends with. The other schemes finish inside the call, so their transfers never block; `result()` asks for a
+    `wait()` or a `query()` all the same: code that forgets it must not work only as long as the scheme is a slow one.
 
     Until then the caller leaves the rows alone on both sides: he reads none of the target, and writes none of the
     source. What a copy under way may touch is kept alive, even when the transfer is dropped. Any thread may use it.
@@ -85,6 +86,8 @@ class Transfer(Generic[R]):
         self._asked = False
         self.cancelled = False
         self._released = False
+        self.choice: Choice | None = None
+        """What `scheme="auto"` has picked, and why; None where the stager was told which scheme to run."""
 
     @property
     def stats(self) -> Stats:

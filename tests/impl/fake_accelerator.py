@@ -116,6 +116,11 @@ class FakeAccelerator:
 class Noting(TorchDispatchMode):
     """Notes what torch moves, and on which stream."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch's word for "wrap this for the compiler": importing that takes seconds, and nothing is compiled here."""
+        return False
+
     def __init__(self, fake: FakeAccelerator) -> None:
         super().__init__()
         self._fake = fake

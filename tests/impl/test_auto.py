@@ -1,0 +1,165 @@
+"""`scheme="auto"` against the definition: the least of the model over every scheme that the memory allows."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import torch
+from fake_accelerator import fake
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain import plain_read, random_blocks, random_rows, same
+
+from kvstage import AcceleratorDevice, HostDevice, PagedPool, SchemeError, SimDevice, Stager, ThreadDevice, auto
+from kvstage.auto import Auto, Case
+from kvstage.costs import HOST, PCIE_5, Costs
+from kvstage_model.buffers import Memory
+from kvstage_model.library import LIBRARY, usual_chunk
+from kvstage_model.operations import Copy, Gather, HostCopy, Scatter, SyncEvent, SyncStream
+from kvstage_model.parameters import declared
+from kvstage_model.runs import PagedRows
+from kvstage_model.schedules import IssueOrder
+from kvstage_model.scheme import Direction
+from kvstage_model.trace import unroll
+
+__all__ = ["fake"]
+
+
+def seconds(name: str, rows: PagedRows, case: Case, costs: Costs, most: int) -> float:
+    """By the formula, counting what each step of the scheme issues."""
+    function = LIBRARY[name].read if case.direction is Direction.READ else LIBRARY[name].write
+    options = {"rows": rows, "slots": case.slots, "chunk": usual_chunk(rows), "most": most if case.gapless else 1}
+    wanted = {parameter.name for parameter in declared(function)}
+    kinds: Counter[type] = Counter()
+    moved = taken = 0
+    for each in unroll([function(**{key: options[key] for key in wanted})]):
+        if each.phase != "caller":
+            kinds[type(each.operation)] += 1
+            moved += each.operation.source.count if isinstance(each.operation, Copy | Gather | Scatter) else 0
+            taken += each.operation.source.count if isinstance(each.operation, HostCopy) else 0
+    issued = (kinds[SyncStream] + kinds[SyncEvent]) * costs.wait + kinds[Copy] * costs.copy
+    issued += (kinds[Gather] + kinds[Scatter]) * costs.launch
+    return issued + case.row_bytes * (moved / costs.bandwidth + taken / costs.host_bandwidth)
+
+
+def allowed(name: str, case: Case, costs: Costs) -> bool:
+    """Whether a scheme can run with this memory, from what its buffers say."""
+    if name in ("direct", "gather_pinned") and not case.pinned:
+        return False
+    reached = {"gather": Memory.DEVICE, "gather_pinned": Memory.PINNED, "gather_host": Memory.PAGEABLE}.get(name)
+    return reached is None or reached in costs.kernels
+
+
+KERNELS = [frozenset(), frozenset({Memory.DEVICE}), frozenset({Memory.DEVICE, Memory.PINNED}), frozenset(Memory)]
+
+
+@st.composite
+def cases(draw):
+    size = draw(st.sampled_from([1, 2, 4]))
+    blocks = draw(st.integers(1, 8))
+    table = draw(st.one_of(st.permutations(range(blocks)), st.just(list(range(blocks)))))
+    start = draw(st.integers(0, blocks * size - 1))
+    stop = draw(st.integers(start + 1, blocks * size))
+    rows = PagedRows(list(table).__getitem__, blocks, size, start, stop)
+    direction, flags = draw(st.sampled_from(Direction)), draw(st.tuples(st.booleans(), st.booleans()))
+    return rows, Case(direction, draw(st.sampled_from([2, 514, 1024])), *flags, draw(st.integers(1, 4)))
+
+
+@given(
+    cases(),
+    st.sampled_from(KERNELS),
+    st.tuples(*[st.sampled_from([1e-7, 1e-6, 1e-5, 1e-4])] * 3),
+    st.tuples(*[st.sampled_from([1e6, 1e8, 5e10])] * 2),
+)
+@settings(max_examples=60, deadline=None)
+def test_nothing_that_is_possible_is_quicker(case, kernels, times, bandwidths):
+    (rows, case), costs = case, Costs(*times, *bandwidths, kernels, "drawn")
+    most = usual_chunk(rows)
+    choice = Auto(costs).choose(rows, case, most)
+    assert allowed(choice.scheme, case, costs)
+    expected = {name: seconds(name, rows, case, costs, most) for name in LIBRARY if allowed(name, case, costs)}
+    assert choice.seconds == pytest.approx(expected[choice.scheme])
+    assert choice.seconds == pytest.approx(min(expected.values()))
+
+
+NO_KERNELS = replace(PCIE_5, kernels=frozenset())
+SCATTERED, IN_ORDER = [7, 2, 11, 0, 9, 4, 13, 6], [3, 4, 5, 6, 7, 8, 9, 10]
+
+
+@pytest.mark.parametrize(
+    ("table", "stop", "pinned", "costs", "scheme"),
+    [
+        (SCATTERED, 256, True, HOST, "gather_host"),
+        (SCATTERED, 256, True, PCIE_5, "gather_pinned"),
+        (SCATTERED, 256, False, PCIE_5, "gather"),
+        (SCATTERED, 256, True, NO_KERNELS, "direct"),
+        (SCATTERED, 256, False, NO_KERNELS, "ring"),
+        (IN_ORDER, 256, False, NO_KERNELS, "per_run"),
+        (SCATTERED, 20, True, replace(PCIE_5, launch=7e-6), "direct"),
+        (SCATTERED, 40, True, replace(PCIE_5, launch=7e-6), "gather_pinned"),
+    ],
+)
+def test_the_runs_and_the_memory_decide(table, stop, pinned, costs, scheme):
+    rows = PagedRows(table.__getitem__, 16, 32, 0, stop)
+    choice = Auto(costs).choose(rows, Case(Direction.READ, 1024, pinned, True, 4), usual_chunk(rows))
+    assert choice.scheme == scheme
+    assert choice.why.startswith(f"{scheme}: ")
+    assert "; next " in choice.why
+    assert choice.why.endswith(f"(costs {costs.source})")
+
+
+def test_the_same_rows_are_not_thought_about_again(monkeypatch):
+    asked = []
+    real = auto.counts
+    monkeypatch.setattr(auto, "counts", lambda name, *rest, **more: (asked.append(name), real(name, *rest, **more))[1])
+    pools = [PagedPool(torch.rand(16, 4, width)) for width in (2, 3, 2)]
+    stager = Stager(HostDevice(), costs=PCIE_5)
+    choices = [stager.read(pool, SCATTERED, 1, 30).choice for pool in pools]
+    assert choices[0] is choices[2] is not choices[1]
+    thought = len(asked)
+    stager.read(pools[0], SCATTERED, 1, 29)
+    assert thought < len(asked) <= 2 * thought
+
+
+@pytest.mark.parametrize("make", [HostDevice, ThreadDevice, lambda: SimDevice(IssueOrder())])
+def test_a_stager_needs_no_scheme(make):
+    blocks = random_blocks(1, 16, 4, (3,), torch.bfloat16, padding=1)
+    pool = PagedPool(blocks.tensor)
+    with make() as device, Stager(device) as stager:
+        rows = random_rows(2, 20, (3,), torch.bfloat16)
+        write = stager.write(pool, SCATTERED, 3, rows)
+        write.wait()
+        read = stager.read(pool, SCATTERED, 3, 23)
+        read.wait()
+        assert same(read.result(), rows)
+        for direction, transfer in [(Direction.READ, read), (Direction.WRITE, write)]:
+            assert transfer.choice is not None
+            assert transfer.choice.scheme in LIBRARY
+            assert stager.choice(pool, SCATTERED, 3, 23, direction).scheme in LIBRARY
+        assert stager.costs is not None
+        again = Stager(device, costs=stager.costs)
+        assert again.costs is stager.costs
+    assert same(read.result(), plain_read(blocks.tensor, SCATTERED, 3, 23))
+
+
+def test_a_scheme_that_is_named_is_not_chosen():
+    pool = PagedPool(torch.rand(16, 4, 3))
+    stager = Stager(HostDevice(), scheme="per_row")
+    read = stager.read(pool, [1], 0, 2)
+    assert (read.stats.copies, read.choice, stager.costs, stager.choice(pool, [1], 0, 2)) == (2, None, None, None)
+    with pytest.raises(SchemeError, match="costs are what 'auto' picks"):
+        Stager(HostDevice(), scheme="per_row", costs=PCIE_5)
+
+
+def test_rows_in_ordinary_memory_pass_through_pinned_memory_on_an_accelerator(fake):
+    pool = PagedPool(fake.on_device(torch.rand(16, 32, 64)))
+    with AcceleratorDevice() as device, Stager(device, costs=PCIE_5) as stager:
+        ordinary, pinned = torch.empty(256, 64), fake.pin(torch.empty(256, 64))
+        schemes = []
+        for out in (None, ordinary, pinned):
+            read = stager.read(pool, SCATTERED, 0, 256, out=out)
+            read.wait()
+            assert same(read.result(), plain_read(pool.tensor, SCATTERED, 0, 256))
+            schemes.append(read.choice.scheme)
+        assert schemes == ["gather_pinned", "gather", "gather_pinned"]
+        assert stager.write(pool, SCATTERED, 0, ordinary).choice.scheme == "gather"
