@@ -29,6 +29,7 @@ class Line:
     @property
     def text(self) -> str:
         """What stands there, without its indent; empty where the source is not at hand."""
+        linecache.checkcache(self.file)
         return linecache.getline(self.file, self.number).strip()
 
 

@@ -44,6 +44,9 @@ class StagingSchedule:
         self._device = CheckedDevice(self.schedule)
         return self._device
 
+    def __repr__(self) -> str:
+        return f"<staging_schedule {self.name}>"
+
     def finish(self, *, replayed: bool) -> Failure | None:
         """The test has returned: lets all work end, and says what the device found, or why the run shows nothing.
 
@@ -51,7 +54,7 @@ class StagingSchedule:
         """
         if self._device is None:
             return Failure("the test has seen no schedule: call staging_schedule.device(), and run the code on that")
-        found = self._device.finish()
+        found = None if self._device.closed else self._device.finish()  # what a test closes itself has raised there
         if found is not None:
             return Failure(f"{found}\n{self.replay()}", found.schedule)
         if not self._device.issued:

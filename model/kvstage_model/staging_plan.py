@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .replays import from_string
-from .schedules import MOST_SCHEDULES, Schedule, delays, exhaustive
+from .schedules import Schedule, delays, exhaustive
 from .seeded import draw_seed, seeded
 
 T = TypeVar("T")
@@ -13,6 +13,9 @@ T = TypeVar("T")
 DELAYS, EXHAUSTIVE, SEEDED = "delays", "exhaustive", "seeded"
 RUNS = 100
 """How many schedules `seeded` draws where the mark does not say."""
+
+MOST = 10_000
+"""How many schedules `exhaustive` may find where the mark does not say: some minutes of a test."""
 
 
 class MarkError(ValueError):
@@ -54,7 +57,7 @@ def plan_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], replay: str | None
     schedules = kwargs.get("schedules", DELAYS)
     if schedules not in (DELAYS, EXHAUSTIVE, SEEDED):
         raise MarkError(f"pytest.mark.staging(schedules={schedules!r}): it must be {DELAYS!r}, {EXHAUSTIVE!r} or {SEEDED!r}")
-    runs, seed = kwargs.get("runs", MOST_SCHEDULES if schedules == EXHAUSTIVE else RUNS), kwargs.get("seed")
+    runs, seed = kwargs.get("runs", MOST if schedules == EXHAUSTIVE else RUNS), kwargs.get("seed")
     for name, number, allowed, least in (("runs", runs, schedules != DELAYS, 1), ("seed", seed, schedules == SEEDED, 0)):
         if name in kwargs and (not allowed or not isinstance(number, int) or number < least):
             why = f"{name} must be an integer from {least} on" if allowed else f"{schedules!r} has no {name}"

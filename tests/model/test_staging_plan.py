@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from kvstage_model.schedules import MOST_SCHEDULES, Choices, Hold, IssueOrder, Move, Schedule, TooManySchedulesError
+from kvstage_model.schedules import Choices, Hold, IssueOrder, Move, Schedule, TooManySchedulesError
 from kvstage_model.seeded import Seeded
-from kvstage_model.staging_plan import RUNS, MarkError, Plan, plan_of
+from kvstage_model.staging_plan import MOST, RUNS, MarkError, Plan, plan_of
 
 MOVES = (Move(None), Move("copy", 0, 0))
 
@@ -28,7 +28,7 @@ def test_without_a_mark_there_are_delays() -> None:
 
 def test_every_choice() -> None:
     assert kinds(plan_of((), {"schedules": "exhaustive"}, None)) == [Choices, Choices]
-    assert plan_of((), {"schedules": "exhaustive"}, None).runs == MOST_SCHEDULES
+    assert plan_of((), {"schedules": "exhaustive"}, None).runs == MOST
     with pytest.raises(TooManySchedulesError, match="more than 1 schedules"):
         kinds(plan_of((), {"schedules": "exhaustive", "runs": 1}, None))
 
