@@ -236,6 +236,9 @@ class Calls:
     def _look_at_first(self, look: Callable[[Pending], bool]) -> bool:
         """Whether the work that was issued first has ended: it is forgotten then. So it is after an error, but for its memory."""
         pending = self._under_way[0]
+        if pending.failed:  # and whoever waited for it was told
+            self._runtime.doubt(pending.stream, self._under_way.popleft().forget())
+            return True
         try:
             ended = look(pending)
         except BaseException:

@@ -4,13 +4,14 @@ import os
 import threading
 from collections.abc import Callable
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from .device import Device
 from .errors import ForkedError
 
+R = TypeVar("R")
 LONGEST_NAP = 0.001
 """Seconds between two looks at an event, where a wait has a timeout: no device waits for an event with one."""
 
@@ -29,11 +30,13 @@ class Pending:
 
     The event is recorded by `mark`, right behind the call's work, where the schemes have their last wait. So a wait for
     it covers what that wait covers (A5 in `kvstage_model.axioms`, against A4). `waits` counts those that ended it.
+    `failed` is whether a wait or a query has raised what went wrong, so that somebody knows.
     """
 
     def __init__(self, device: Device[Any, Any], stream: str) -> None:
         self.stream = stream
         self.ended = False
+        self.failed = False
         self.waits = 0
         self._device = device
         self._event = device.event()
@@ -59,7 +62,7 @@ class Pending:
         """Whether the work has ended. Never blocks. Raises what went wrong in it."""
         if not self.ended:
             check_process(self._process)
-            if self._device.query(self._event):
+            if self._asked(self._device.query):
                 self._end(0)
         return self.ended
 
@@ -69,7 +72,7 @@ class Pending:
             return
         check_process(self._process)
         if timeout is None:
-            self._device.wait(self._event)
+            self._asked(self._device.wait)
         else:
             self._poll(timeout)
         self._end(1)
@@ -87,11 +90,20 @@ class Pending:
 
     def _poll(self, timeout: float) -> None:
         deadline = monotonic() + timeout
-        while not self._device.query(self._event):
+        while not self._asked(self._device.query):
             left = deadline - monotonic()
             if left <= 0:
                 raise TimeoutError(f"the rows have not arrived within {timeout} seconds, and are still on their way: wait again")
             sleep(min(left, LONGEST_NAP))
+
+    def _asked(self, ask: Callable[[Any], R]) -> R:
+        try:
+            return ask(self._event)
+        except KeyboardInterrupt:  # says nothing of the work
+            raise
+        except BaseException:
+            self.failed = True
+            raise
 
     def _end(self, waits: int) -> None:
         with self._lock:

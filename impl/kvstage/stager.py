@@ -46,10 +46,11 @@ class Stager:
     What is proved, and what is not. The theorems are about one scheme, called again and again, each call behind the end
     of the one before. "per_row", "per_block", "per_run", "ring" and "gather" are run just so: all of their waits are
     inside the call. "direct", "gather_pinned" and "gather_host" end with one wait, which is `Transfer.wait`: a caller who
-    waits for each transfer before the next call runs what is proved, and one who has several under way does not. Those
-    have no memory in common but the caller's, and all their work is on one stream, in order (A3), so rows arrive as they
-    would one call after the other; that is an argument about these three schemes, not one of the theorems. Nobody may
-    write the rows of a call, nor read those it writes, before its transfer is done: the library does not look for that.
+    waits for each transfer before the next call runs what is proved. One who has several under way relies on their stream,
+    which is in order (A3), and on their having no memory in common but the caller's: `batch session` proves that a write
+    and a read by "direct" then have no hazard; that each row is right, and that the other two are like it, is an argument,
+    not one of the theorems. Nobody else may write the rows of a call, nor read those it writes, before its transfer is
+    done: the library does not look for that.
 
     Memory that work under way may touch is kept by the transfer and by the stager, also when the transfer is dropped.
     `close`, or leaving the `with`, waits for all of it: drop a stager only then, or when all its transfers are done. A

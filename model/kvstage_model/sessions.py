@@ -1,19 +1,19 @@
-"""Sessions: how an engine calls the schemes again and again, with kernels of its own before, between and after them.
+"""Sessions: how an engine calls the schemes again and again, with work of its own before, between and after them.
 
-Each session is one turn of an engine: its kernels write the pool, rows are read from it, kernels read and write it, rows
+A ring session is one turn of an engine: its kernels write the pool, rows are read from it, kernels read and write it, rows
 are written back, kernels read it. Staging slots are shared by reads and writes, and used again in every turn. All edges
 to and from the caller's kernels are events; `removals` shows that none of them can be left out.
 """
 
 from collections.abc import Iterator
 
-from .operations import Event, Launch, Operation, RecordEvent, WaitEvent
+from .operations import Event, HostRead, HostWrite, Launch, Operation, RecordEvent, SyncEvent, WaitEvent
 from .parameters import Distinct
 from .pipelines import COMPUTE, ring_read, ring_write
 from .ranges import Positive
 from .runs import Runs
 from .scheme import Phase, Session, once
-from .schemes import STREAM
+from .schemes import STREAM, direct_read, direct_write
 from .streams import on_stream
 
 WRITES = "writes"
@@ -28,6 +28,32 @@ def ring_session(reads: Runs, writes: Distinct[Runs], slots: Positive) -> Sessio
 def ring_session_on_two_streams(reads: Runs, writes: Distinct[Runs], slots: Positive) -> Session:
     """Reads and writes share one ring of slots, each on a stream of its own."""
     return _session("ring session on two streams", reads, writes, slots, WRITES)
+
+
+def batch_session(writes: Distinct[Runs], reads: Runs) -> Session:
+    """A write and a read under way at once, both by "direct": the host waits for the last one's event only.
+
+    Then he uses what was read, and fills again what he wrote from: so calls of a batch, or left under way, may follow each
+    other on one stream without a wait between them.
+    """
+    write, read = direct_write(writes), direct_read(reads)
+    (_, rows), (pool, out) = write.buffers, read.buffers
+
+    def uses(position: int) -> Iterator[Operation]:
+        yield HostRead(out.at(0, position, 1))
+
+    def fills(position: int) -> Iterator[Operation]:
+        yield HostWrite(rows.at(0, position, 1))
+
+    return Session.of(
+        "batch session",
+        (pool, rows, out),
+        Phase("write", write.steps, write.step),
+        Phase("read", read.steps, read.step),
+        once("wait", RecordEvent(Event("arrived"), STREAM), SyncEvent(Event("arrived"))),
+        Phase("use", reads.length, uses),
+        Phase("fill", writes.length, fills),
+    )
 
 
 def _session(name: str, reads: Runs, writes: Runs, slots: int, write_stream: str) -> Session:

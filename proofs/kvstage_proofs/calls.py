@@ -72,6 +72,7 @@ UNDRAINED = edited(pipelines.ring_write, both(on_the_same_stream, fresh_events))
 SESSIONS: tuple[tuple[str, SchemeFunction], ...] = (
     ("ring session", sessions.ring_session),
     ("ring session on two streams", sessions.ring_session_on_two_streams),
+    ("batch session", sessions.batch_session),
 )
 
 

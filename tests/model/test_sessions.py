@@ -8,7 +8,7 @@ from kvstage_model.operations import Copy, RecordEvent, SyncEvent, WaitEvent
 from kvstage_model.races import races
 from kvstage_model.runs import PagedRows, Runs, by_block, by_row
 from kvstage_model.scheme import Scheme
-from kvstage_model.sessions import ring_session, ring_session_on_two_streams
+from kvstage_model.sessions import batch_session, ring_session, ring_session_on_two_streams
 from kvstage_model.trace import unroll
 from kvstage_model.variants import orderings, without
 
@@ -45,4 +45,16 @@ def test_each_edge_of_a_session_is_needed(session: type) -> None:
     assert {name.kind for name in named} >= {RecordEvent, SyncEvent, WaitEvent}
     assert len(named) >= 10
     needless = [str(name) for name in named if not racy(without(name)(turn), without(name)(turn))]
+    assert needless == []
+
+
+@pytest.mark.parametrize("cut", [by_row, by_block])
+def test_calls_of_a_batch_follow_each_other_with_one_wait(cut: type) -> None:
+    """A write and a read of the very blocks that it wrote, both under way, twice."""
+    turn = batch_session(cut(FORTH), cut(BACK))
+    issued = [each.operation for each in unroll([turn])]
+    assert sum(isinstance(each, SyncEvent) for each in issued) == 1
+    assert sum(isinstance(each, Copy) for each in issued) == 2 * cut(FORTH).number >= 6
+    assert not racy(turn, turn)
+    needless = [str(name) for name in orderings(turn) if not racy(without(name)(turn), without(name)(turn))]
     assert needless == []
