@@ -27,6 +27,7 @@ Stats(copies=66, waits=1, bytes=1188, launches=0)
 True
 """
 
+from . import ops as ops
 from .accelerator_device import AcceleratorDevice
 from .auto import Choice
 from .batch import Batch
