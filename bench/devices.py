@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from kvstage import Device, OpenCLDevice, OpenCLMissingError, ThreadDevice
+import torch
+
+from kvstage import AcceleratorDevice, Device, OpenCLDevice, OpenCLMissingError, ThreadDevice
 
 
 def available() -> dict[str, Callable[[], Device[Any, Any]] | str]:
     """What makes each device, by its name, ThreadDevice, which is everywhere, first; or why it is not here."""
-    return {"ThreadDevice": ThreadDevice, "OpenCLDevice": _opencl()}
+    accelerator = AcceleratorDevice if torch.accelerator.is_available() else "torch finds no accelerator"
+    return {"ThreadDevice": ThreadDevice, "OpenCLDevice": _opencl(), "AcceleratorDevice": accelerator}
 
 
 def _opencl() -> Callable[[], Device[Any, Any]] | str:

@@ -15,13 +15,15 @@ from .pools import BLOCK_SIZE
 from .record import record
 from .replay import Recording, Replay
 from .report import extrapolation, growth, legs, orders, steps
-from .rounds import LONG, LONGEST, ROUNDS, Leg, measure
+from .rounds import ROUNDS, Leg, measure
 from .sizes import Sizes, build_model, side_by_side
 
 VERSION = 1
 """Of the report."""
 DIVISORS = (1, 4, 16)
 """A prefill goes in one piece, and in chunks of a quarter and of a sixteenth of its tokens."""
+LONGEST, LONG = 5.0, 0.5
+"""Waits of a leg for each row of a cache, above which it runs once: on the first device, and on the others, to save time."""
 DECODES = 2
 """Tokens that are decoded behind the prefill in quarters; the first of them has exactly the prefill for its history."""
 
@@ -44,7 +46,7 @@ def measure_step(
     measured: dict[str, list[Leg]] = {}
     for name, make in devices.items():
         if not isinstance(make, str):
-            once = LONG if measured else LONGEST  # the first device is told most of
+            once = (LONG if measured else LONGEST) * sizes.row_caches * tokens
             measured[name] = _measured(make, recordings, sizes, tokens + DECODES, rounds, once)
     first = next(iter(measured.values()))
     return {
@@ -69,7 +71,7 @@ def measure_step(
 
 
 def _measured(
-    make: Callable[[], Device[Any, Any]], recordings: list[Recording], sizes: Sizes, capacity: int, rounds: int, once: int
+    make: Callable[[], Device[Any, Any]], recordings: list[Recording], sizes: Sizes, capacity: int, rounds: int, once: float
 ) -> list[Leg]:
     with make() as device:  # type: ignore[attr-defined]
         replay = Replay(device, [LATENT_WIDTH, INDEXER_WIDTH] * sizes.dsa_layers, capacity)

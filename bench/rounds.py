@@ -13,8 +13,6 @@ from .replay import FLAT, Recording, Replay, Sample
 SCHEMES = ("per_row", "per_block", "direct", "gather_pinned")
 """From the one with the most round trips to the one with the fewest."""
 ROUNDS = 3
-LONGEST, LONG = 1_000_000, 100_000
-"""Waits of a leg above which it runs once: it takes over a minute then, or some ten seconds, and noise averages out."""
 
 
 @dataclass(slots=True)
@@ -58,12 +56,12 @@ class Leg:
 
 
 def measure(
-    replay: Replay, recordings: Iterable[Recording], schemes: Iterable[str] = SCHEMES, *, rounds: int = ROUNDS, once: int = LONGEST
+    replay: Replay, recordings: Iterable[Recording], schemes: Iterable[str] = SCHEMES, *, rounds: int = ROUNDS, once: float
 ) -> list[Leg]:
     """First the pairs of identical runs, then the rounds. Raises WrongReplayError where a run left wrong bytes.
 
-    A leg with more than `once` waits runs in the first round alone. No pairs of per_row: they would double the time, and it
-    does what per_block does, 32 times as often.
+    A leg with more than `once` waits runs in the first round alone: noise averages out in so many. No pairs of per_row: they
+    would double the time, and it does what per_block does, 32 times as often.
     """
     legs = [Leg(recording, scheme) for recording in recordings for scheme in (FLAT, *schemes)]
     for turn in range(rounds):

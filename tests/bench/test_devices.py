@@ -1,10 +1,11 @@
 """Which devices are measured on: those that are here; of the others the reason is kept."""
 
 import pytest
+import torch
 
 from bench import devices
 from bench.devices import available
-from kvstage import OpenCLMissingError, ThreadDevice
+from kvstage import AcceleratorDevice, OpenCLMissingError, ThreadDevice
 
 
 def test_a_device_that_is_missing_is_missing_for_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,4 +16,8 @@ def test_a_device_that_is_missing_is_missing_for_a_reason(monkeypatch: pytest.Mo
     assert next(iter(found)) == "ThreadDevice"
     assert found["ThreadDevice"] is ThreadDevice
     monkeypatch.setattr(devices, "OpenCLDevice", nowhere)
-    assert available()["OpenCLDevice"] == "there is no OpenCL driver: install one"
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    missing = {"OpenCLDevice": "there is no OpenCL driver: install one", "AcceleratorDevice": "torch finds no accelerator"}
+    assert available() == {"ThreadDevice": ThreadDevice} | missing
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    assert available()["AcceleratorDevice"] is AcceleratorDevice

@@ -55,7 +55,7 @@ class Machine:
 def test_pairs_come_first_then_rounds_in_which_every_leg_has_its_turn() -> None:
     machine: Any = Machine()
     schemes = ("per_row", "direct")
-    legs = measure(machine, [RECORDING], schemes, rounds=2)
+    legs = measure(machine, [RECORDING], schemes, rounds=2, once=2)
     pairs, turn = [("a leg", "direct")] * 2, [("a leg", FLAT), ("a leg", "per_row"), ("a leg", "direct")]
     assert machine.ran == [*pairs, *pairs, *turn, *turn]
     assert [(each.scheme, len(each.samples), len(each.pairs)) for each in legs] == [

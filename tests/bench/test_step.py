@@ -62,7 +62,8 @@ def test_copies_waits_and_bytes_of_every_leg(report: dict[str, Any]) -> None:
     for leg in legs:
         parts = leg["submission_milliseconds"] + leg["waiting_milliseconds"]
         assert parts == pytest.approx(leg["staging_milliseconds"]["median"])
-        assert (len(leg["rounds"]), len(leg["pairs"])) == (2, 0 if leg["scheme"] in ("per_row", "flat copy") else 2)
+        runs = 1 if leg["waits"] > 5 * 2 * TOKENS else 2  # five for each row of a cache, and the smallest chunks by row have eight
+        assert (len(leg["rounds"]), len(leg["pairs"])) == (runs, 0 if leg["scheme"] in ("per_row", "flat copy") else 2)
         assert leg["share"]["least"] <= leg["share"]["median"] <= leg["share"]["most"] < 1
 
 
