@@ -98,13 +98,17 @@ def ask(query: Query) -> Asked:
 
 def check(assertions: list[Term], seed: int = 0) -> tuple[Answer, int]:
     """z3's answer to whether all of them can hold, and the steps it took. Anything but sat or unsat is UNKNOWN."""
-    context = assertions[-1].ctx
-    solver = z3.Solver(ctx=context)
+    solver = z3.Solver(ctx=assertions[-1].ctx)
+    solver.add(*assertions)
+    return answered(solver, seed)
+
+
+def answered(solver: z3.Solver, seed: int = 0) -> tuple[Answer, int]:
+    """z3's answer to whether all that a solver was told can hold, within the budget of one question, and the steps it took."""
     before = _steps(solver)
     solver.set("rlimit", RLIMIT)
     if seed:
         solver.set("random_seed", seed)
-    solver.add(*assertions)
     try:
         found = solver.check()
     except z3.Z3Exception:

@@ -12,7 +12,7 @@ import z3
 
 from kvstage_model.symbolic import Term
 
-from .query import Answer, Query, check
+from .query import Answer, Query, answered
 
 DECLARED = re.compile(r"\(declare-fun (\|[^|]*\||[^\s()]+) ")
 SYMBOL = re.compile(r"(\|[^|]*\||[^\s()]+)")
@@ -23,14 +23,25 @@ COMMAND = re.compile(r"^\((?:declare-fun|assert)\b.*?(?=^\((?:declare-fun|assert
 def copies(query: Query, number: int) -> Iterator[str]:
     """So many shuffled and renamed copies of a query's question, as SMT-LIB text. The same ones in each run."""
     commands = COMMAND.findall(_text([*query.facts, query.premise, query.doubt]))
-    cut = [SYMBOL.split(command) for command in commands]  # once: symbols are every second part
     declared = [name for command in commands for name in DECLARED.findall(command)]
+    cut = [_cut(command, frozenset(declared)) for command in commands]
     count = len(declared)  # each in a command of its own, before all assertions
     for copy in range(number):
         chance = random.Random(f"{query.name} {copy}")
         order = [*chance.sample(range(count), count), *chance.sample(range(count, len(cut)), len(cut) - count)]
         new = _names(declared, chance)
         yield "".join(new.get(part, part) for each in order for part in cut[each])
+
+
+def _cut(command: str, declared: frozenset[str]) -> list[str]:
+    """A command in parts, so that a name that is declared is a part of its own. Done once, for it takes longest."""
+    parts = [""]
+    for part in SYMBOL.split(command):
+        if part in declared:
+            parts += [part, ""]
+        else:
+            parts[-1] += part
+    return parts
 
 
 def renamed(text: str, chance: random.Random) -> str:
@@ -57,6 +68,6 @@ def _text(parts: list[Term]) -> str:
 
 
 def _answer(text: str, seed: int) -> Answer:
-    read = z3.Solver(ctx=z3.Context())
-    read.from_string(text)
-    return check(list(read.assertions()), seed)[0]
+    copy = z3.Solver(ctx=z3.Context())
+    copy.from_string(text)
+    return answered(copy, seed)[0]

@@ -189,7 +189,7 @@ def test_no_race_of_a_random_loop_is_ruled_out() -> None:
 @pytest.mark.extended
 @pytest.mark.parametrize("part", range(8))
 def test_no_race_of_many_random_loops_is_ruled_out(part: int) -> None:
-    hunted = hunt(range(1000 + 40 * part, 1040 + 40 * part))
+    hunted = hunt(range(1000 + 30 * part, 1030 + 30 * part))
     print(hunted)
     for _, tried, name in hunted.open[:1]:
         print("reduced:", name, smallest_open(tried))

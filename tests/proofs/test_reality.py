@@ -59,7 +59,7 @@ def test_no_random_loop_that_is_proved_free_of_hazards_races() -> None:
 @pytest.mark.extended
 @pytest.mark.parametrize("part", range(8))
 def test_no_random_loop_of_many_that_is_proved_free_of_hazards_races(part: int) -> None:
-    seen = hunt(range(1000 + 150 * part, 1150 + 150 * part))
+    seen = hunt(range(1000 + 120 * part, 1120 + 120 * part))
     assert seen[PROVED] >= 15
     assert seen[REFUTED] >= 15
 
@@ -73,7 +73,7 @@ def test_no_random_ring_of_events_that_is_proved_free_of_hazards_races() -> None
 @pytest.mark.extended
 @pytest.mark.parametrize("part", range(8))
 def test_no_random_ring_of_many_that_is_proved_free_of_hazards_races(part: int) -> None:
-    seen = hunt(range(1000 + 12 * part, 1012 + 12 * part), ring)
+    seen = hunt(range(1000 + 10 * part, 1010 + 10 * part), ring)
     assert seen[PROVED] >= 2
     assert seen[REFUTED] >= 2
 
@@ -108,7 +108,7 @@ def test_no_random_read_that_is_proved_delivers_wrong_rows() -> None:
 @pytest.mark.extended
 @pytest.mark.parametrize("part", range(8))
 def test_no_random_read_of_many_that_is_proved_delivers_wrong_rows(part: int) -> None:
-    seen = results(range(1000 + 100 * part, 1100 + 100 * part))
+    seen = results(range(1000 + 80 * part, 1080 + 80 * part))
     assert seen[PROVED] >= 10
     assert seen[REFUTED] >= 10
 
