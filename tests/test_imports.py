@@ -60,6 +60,7 @@ def test_a_package_imports_what_lies_below_it(package: str) -> None:
         ("import kvstage_model.pytest_plugin", {"z3", "torch", "numpy", "kvstage", "kvstage_model.schedules"}),
         ("import kvstage_model.staging_runs, kvstage_model.staging", {"z3", "torch", "numpy", "kvstage"}),
         ("import kvstage_model.simulator, kvstage_model.races, kvstage_model.search", {"z3", "torch", "numpy"}),
+        ("import kvstage_model.trace_check, kvstage_model.trace_reader", {"z3", "torch", "numpy", "jsonschema"}),
         ("import kvstage_proofs.cli; kvstage_proofs.cli.main(['prove', 'per_row.read:T7'])", {"torch", "numpy", "kvstage"}),
     ],
 )

@@ -25,6 +25,7 @@ def test_it_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
     assert tops == {"kvstage", "kvstage_model", "kvstage_proofs"}
     assert {f"{top}/py.typed" for top in tops} <= set(names)
+    assert "kvstage_model/trace.schema.json" in names
 
 
 def test_it_works_beside_a_users_own_modules(wheel: Path, tmp_path: Path) -> None:

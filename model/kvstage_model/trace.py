@@ -36,10 +36,11 @@ class Issued:
 
 def unroll(calls: Sequence[Scheme]) -> tuple[Issued, ...]:
     """All operations of a sequence of calls, in the order in which the host issues them. Needs concrete schemes."""
-    return tuple(_issued(calls))
+    return tuple(unrolling(calls))
 
 
-def _issued(calls: Sequence[Scheme]) -> Iterator[Issued]:
+def unrolling(calls: Sequence[Scheme]) -> Iterator[Issued]:
+    """The same, one operation at a time: a scheme that can't be unrolled to its end can be up to there."""
     for call, scheme in enumerate(calls):
         for phase in scheme.phases:
             for step in range(phase.steps):
@@ -73,10 +74,14 @@ def _listed(access: AnyAccess) -> AnyAccess:
 
 @dataclass(frozen=True, slots=True)
 class TraceEvent:
-    """Operation number `index` of the program begins or ends."""
+    """Operation number `index` of the program begins or ends.
+
+    `at` is when, in nanoseconds of a clock that all events of the trace share, where it was measured: all are, or none.
+    """
 
     index: int
     moment: Moment
+    at: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +90,28 @@ class Trace:
 
     program: tuple[Issued, ...]
     events: tuple[TraceEvent, ...]
+
+    def lane(self, index: int) -> str:
+        """The lane of an operation in a picture: its agent's.
+
+        Whoever rows were released to writes them at any time, so each release has a lane of its own.
+        """
+        issued = self.program[index]
+        return f"{issued.agent} {index}" if isinstance(issued.operation, Release) else issued.agent
+
+    def lanes(self) -> dict[str, str]:
+        """Each lane and how it is called: the host first, then the others in the order in which they come into it."""
+        found = {HOST: HOST}
+        for event in self.events:
+            issued = self.program[event.index]
+            stream = isinstance(issued.operation, OnStream)
+            found.setdefault(self.lane(event.index), f"stream {issued.agent}" if stream else issued.agent)
+        return found
+
+    def at_once(self, position: int) -> bool:
+        """Whether an operation that begins at this position of `events` ends before anything else happens."""
+        event, after = self.events[position], self.events[position + 1 : position + 2]
+        return event.moment is Moment.BEGIN and any(each.index == event.index for each in after)
 
     def until(self, *indices: int) -> "Trace":
         """The trace up to the event by which all of these operations have ended."""

@@ -17,6 +17,7 @@ from kvstage_model.parameters import Parameter, ParameterError, declared
 from kvstage_model.runs import PagedRows, Piece, Pieces, Runs, by_chunk, by_row
 from kvstage_model.search import Counterexample
 from kvstage_model.symbolic import UnsupportedError
+from kvstage_model.trace_text import timeline
 
 from .alternation import T2
 from .counts import Counted
@@ -27,7 +28,6 @@ from .progress import T6
 from .query import Query
 from .report import counted
 from .result import T3
-from .timeline import timeline
 
 WIDTH = 118
 INDENT = "  "

@@ -170,7 +170,7 @@ class Recording(ThreadDevice):
 
 
 @pytest.mark.parametrize("locked", [True, False])
-def test_calls_from_two_threads_go_one_by_one(locked):
+def test_calls_from_two_threads_go_one_by_one(locked, watch):
     blocks = random_blocks(1, 64, 1, (3,), torch.uint8)
     pool, outs = PagedPool(blocks.tensor), [torch.zeros(32 if locked else 1, 3, dtype=torch.uint8) for _ in range(2)]
     with Recording(None if locked else Barrier(2)) as device:
@@ -193,6 +193,7 @@ def test_calls_from_two_threads_go_one_by_one(locked):
             thread.join()
     right = [same(out, blocks.tensor[k * 32 : k * 32 + count, 0]) for k, out in enumerate(outs)]
     assert right == [True, True] if locked else right.count(True) == 1
+    assert bool(watch.taken()) != locked
     if locked:
         changes = sum(first != second for first, second in zip(device.threads, device.threads[1:], strict=False))
         assert (len(device.threads), changes) == (64, 1)

@@ -7,7 +7,7 @@ from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.operations import Copy, Event, HostRead, Operation, RecordEvent, Release, SyncStream
 from kvstage_model.races import HappensBefore, Race, races
 from kvstage_model.trace import Issued, Trace, TraceEvent
-from kvstage_proofs.timeline import LANE, timeline
+from kvstage_model.trace_text import LANE, timeline
 
 A = Buffer("a", Memory.DEVICE, 1, 1).at(0, 0, 1)
 B = Buffer("b", Memory.PINNED, 1, 1).at(0, 0, 1)

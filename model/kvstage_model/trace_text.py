@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
-from kvstage_model.axioms import Moment
-from kvstage_model.operations import OnStream, Release
-from kvstage_model.races import Race
-from kvstage_model.trace import HOST, Trace, describe
+from .axioms import Moment
+from .races import Race
+from .trace import HOST, Trace, describe
 
 LANE = 38
 """Characters of a lane, its mark included."""
@@ -35,7 +34,7 @@ class _Row:
 
 def timeline(trace: Trace, race: Race | None = None) -> Iterator[str]:
     """The lines of the picture: the agents' names, then the events in their order, at last what the marks mean."""
-    agents = _agents(trace)
+    agents = trace.lanes()
     yield _line(list(agents.values()))
     running: dict[str, int] = {}
     skip = False
@@ -43,36 +42,14 @@ def timeline(trace: Trace, race: Race | None = None) -> Iterator[str]:
         if skip:
             skip = False
             continue
-        agent = _lane(trace, event.index)
-        skip = _at_once(trace, at)
+        agent = trace.lane(event.index)
+        skip = trace.at_once(at)
         if event.moment is Moment.BEGIN:
             running[agent] = event.index
         yield from _drawn(_rows(trace, at, agent, skip), agents, running, race)
         if event.moment is Moment.END or skip:
             del running[agent]
     yield KEY + (f"   {KEY_OF_A_RACE}" if race else "")
-
-
-def _agents(trace: Trace) -> dict[str, str]:
-    """Each lane and how it is called: the host first, then the others in the order in which they come into it."""
-    found = {HOST: HOST}
-    for event in trace.events:
-        issued = trace.program[event.index]
-        stream = isinstance(issued.operation, OnStream)
-        found.setdefault(_lane(trace, event.index), f"stream {issued.agent}" if stream else issued.agent)
-    return found
-
-
-def _lane(trace: Trace, index: int) -> str:
-    """The lane of an operation: its agent's; whoever rows were released to does each of them at any time, so each has its own."""
-    issued = trace.program[index]
-    return f"{issued.agent} {index}" if isinstance(issued.operation, Release) else issued.agent
-
-
-def _at_once(trace: Trace, at: int) -> bool:
-    """Whether an operation that begins here ends before anything else happens."""
-    event, after = trace.events[at], trace.events[at + 1 : at + 2]
-    return event.moment is Moment.BEGIN and any(each.index == event.index for each in after)
 
 
 def _rows(trace: Trace, at: int, agent: str, at_once: bool) -> list[_Row]:
