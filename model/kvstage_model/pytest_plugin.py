@@ -48,7 +48,11 @@ def staging_schedule(request: pytest.FixtureRequest) -> object:
 
     run = request.node.stash.get(CURRENT, None)
     if run is None:
-        pytest.fail("staging_schedule: another plugin runs this test, such as one that repeats tests: leave it out", pytrace=False)
+        pytest.fail(
+            "staging_schedule must be an argument of the test, or of a fixture that the test names; and no other plugin, such as "
+            "one that repeats tests, may run it",
+            pytrace=False,
+        )
     if isinstance(run.staging, Exception):
         pytest.fail(str(run.staging), pytrace=False)
     return run.staging

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from kvstage import CheckedDevice
 
 
+ALL_ORDERED = (
+    "the device has seen no two accesses without an order: the code is wrong in any order, or some access goes around the device's "
+    "tensors (an array from numpy(), data_ptr(), a tensor that is not from allocate, view or host_view)"
+)
+"""Added to a failure where nothing was found."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why a run has failed, where the test itself has not; and the schedule that shows it best, if any."""
@@ -71,7 +78,9 @@ class StagingSchedule:
         if self._device is not None:
             raised = self._device.closed
             found = self._device.finish()
-            if found is not None and not raised:
+            if found is None and self._device.issued:
+                error.add_note(ALL_ORDERED)
+            elif found is not None and not raised:
                 error.add_note(str(found))
         error.add_note(self.replay())
         return found.schedule if found else None

@@ -81,6 +81,7 @@ class _Runs:
         self._item = item
         self._plan = plan
         self._made = 0
+        self._seconds = 0.0
 
     def make(self) -> None:
         """All runs."""
@@ -123,6 +124,7 @@ class _Runs:
         self.reports = runtestprotocol(self._item, log=False, nextitem=self._item.parent)  # type: ignore[arg-type]
         self._made += 1
         called = [report for report in self.reports if report.when == "call"]
+        self._seconds += sum(report.duration for report in called)
         run.raised |= not called or any(not report.passed for report in self.reports if report.when != "call")
         if run.raised and isinstance(run.staging, StagingSchedule):
             for report in called:
@@ -142,6 +144,7 @@ class _Runs:
     def _annotate(self, plan: Plan) -> None:
         for report in self.reports:
             if report.when == "call":
+                report.duration = self._seconds
                 report.user_properties.append((SCHEDULES, self._made))
                 report.sections.append(("staging schedules", f"{self._made} by {plan}"))
                 if plan.seed is not None and not self._replayed:

@@ -9,43 +9,17 @@ from pathlib import Path
 import pytest
 
 import kvstage  # noqa: F401  # runs in this process forget what they were first to import, and torch can't be loaded twice
+from tests.model.uploads import PLUGIN, RIGHT, WRONG, run
 
 pytest_plugins = ["pytester"]
 
-PLUGIN = ("-p", "kvstage_model.pytest_plugin")
 ROOT = Path(__file__).parent.parent.parent
-
-UPLOAD = """
-import pytest
-from kvstage_model import Memory
-
-STEPS = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
-
-def upload(device, wait):
-    pinned, table = device.allocate(Memory.PINNED, 4), device.allocate(Memory.DEVICE, 4)
-    used = device.allocate(Memory.DEVICE, 12).view(3, 4)
-    for step, ids in enumerate(STEPS):
-        for at in range(4):
-            pinned[at] = ids[at]
-        device.copy("h2d", pinned, table)
-        device.copy("h2d", table, used[step])
-        if wait:
-            device.synchronize("h2d")
-    device.synchronize("h2d")
-    return used.tolist()
-"""
-"""A loop of six copies: thirteen delays."""
 
 
 @pytest.fixture(autouse=True)
 def _no_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others that are installed take seconds to load in each run."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-
-
-def run(pytester: pytest.Pytester, tests: str, *arguments: str) -> pytest.RunResult:
-    pytester.makepyfile(UPLOAD + tests)
-    return pytester.runpytest_inprocess(*PLUGIN, *arguments)
 
 
 def test_a_test_runs_once_for_each_schedule_and_counts_once(pytester: pytest.Pytester) -> None:
@@ -63,18 +37,6 @@ def test_right(staging_schedule):
     result.stdout.fnmatch_lines(["*::test_right PASSED (13 schedules)*", "kvstage: 13 schedules in 1 test"])
     holds = [f"hold:{copy}:{half}" for copy in range(6) for half in ("begin", "end")]
     assert (pytester.path / "names").read_text().split() == ["issue-order", *holds]
-
-
-RIGHT = """
-def test_right(staging_schedule):
-    upload(staging_schedule.device(), wait=True)
-"""
-WRONG = """
-def test_wrong(staging_schedule):
-    with open("names", "a") as names:
-        print(staging_schedule.name, file=names)
-    assert upload(staging_schedule.device(), wait=False) == STEPS
-"""
 
 
 def test_a_failure_names_schedule_accesses_lines_and_replay_and_the_replay_is_just_that(pytester: pytest.Pytester) -> None:
@@ -124,6 +86,7 @@ def test_bytes(staging_schedule):
 """
     result = run(pytester, tests)
     result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E       the device has seen no two accesses without an order: *"])
     name = "seeded:5:" if "seeded" in mark else "choices:"
     result.stdout.fnmatch_lines([f"*_ test_bytes?{name}*? _*"])
     found = re.search(r"replay: pytest (\S+) --kvstage-replay (\S+)$", result.stdout.str(), re.MULTILINE)
@@ -194,97 +157,6 @@ def test_many(staging_schedule):
     result.stdout.fnmatch_lines(
         ["pytest.mark.staging(schedules='all'): it must be*", "more than 3 schedules: make the instance smaller*"]
     )
-
-
-FIXTURES = """
-@pytest.fixture(scope="module")
-def once():
-    print("module up")
-    yield
-    print("module down")
-
-@pytest.fixture
-def each():
-    print("function up")
-    yield
-    print("function down")
-
-def test_a(once, each, tmp_path, staging_schedule):
-    assert not list(tmp_path.iterdir())
-    (tmp_path / "used").touch()
-    device = staging_schedule.device()
-    a, b = device.allocate(Memory.PINNED, 4), device.allocate(Memory.DEVICE, 4)
-    device.copy("h2d", a, b)
-    device.synchronize("h2d")
-
-def test_b(once, each):
-    pass
-"""
-
-
-def test_fixtures_are_made_anew_for_each_run_and_those_of_a_module_once(pytester: pytest.Pytester) -> None:
-    result = run(pytester, FIXTURES, "-s")
-    result.assert_outcomes(passed=2)
-    found = re.findall(r"(?:module|function) (?:up|down)", result.stdout.str())
-    assert found == ["module up", *["function up", "function down"] * 4, "module down"], "three schedules, and the other test"
-
-
-def test_a_fixture_that_fails_ends_the_runs(pytester: pytest.Pytester) -> None:
-    tests = """
-@pytest.fixture
-def broken():
-    yield
-    raise OSError("left open")
-
-@pytest.fixture(scope="module")
-def broken_later():
-    yield
-    raise OSError("left open, too")
-
-def test_a(broken, staging_schedule):
-    upload(staging_schedule.device(), True)
-
-def test_b(broken_later, staging_schedule):
-    upload(staging_schedule.device(), True)
-"""
-    result = run(pytester, tests)
-    result.assert_outcomes(passed=2, errors=2)
-    result.stdout.fnmatch_lines(
-        ["E       OSError: left open", "E       OSError: left open, too", "kvstage: 14 schedules in 2 tests"]
-    )
-
-
-def test_expected_failures_and_skips_are_what_they_are(pytester: pytest.Pytester) -> None:
-    tests = """
-@pytest.mark.xfail(strict=True)
-def test_expected(staging_schedule):
-    assert upload(staging_schedule.device(), False) == STEPS
-
-@pytest.mark.xfail(strict=True)
-def test_unexpected(staging_schedule):
-    assert upload(staging_schedule.device(), True) == STEPS
-
-def test_skipped(staging_schedule):
-    pytest.skip("not here")
-
-def test_plain():
-    pass
-"""
-    result = run(pytester, tests)
-    result.assert_outcomes(xfailed=1, failed=1, skipped=1, passed=1)
-    result.stdout.fnmatch_lines(["*XPASS(strict)*"])
-
-
-def test_it_works_under_xdist(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(UPLOAD + WRONG + RIGHT)
-    result = pytester.runpytest_subprocess(*PLUGIN, "-p", "xdist", "-n", "1", "-v")
-    result.assert_outcomes(passed=1, failed=1)
-    lines = [
-        "*_ test_wrong?hold:0:end? _*",
-        "E*replay: pytest *::test_wrong --kvstage-replay hold:0:end",
-        "kvstage: 15 schedules in 2 tests",
-    ]
-    result.stdout.fnmatch_lines(lines)
 
 
 def test_a_run_that_does_not_use_it_loads_next_to_nothing(tmp_path: Path) -> None:
