@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from .records import record
+
 
 @runtime_checkable
 class Addressed(Protocol):
@@ -30,7 +32,7 @@ class Memory(Enum):
     """Ordinary host memory."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Buffer:
     """`slots` slots of `rows` rows each. Buffers of different names never share a byte."""
 
@@ -44,7 +46,7 @@ class Buffer:
         return Rows(self, slot, start, count)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Rows:
     """`count` neighbouring rows inside one slot of a buffer."""
 
@@ -54,7 +56,7 @@ class Rows:
     count: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Paged:
     """Rows `first` .. `first + count - 1` of a transfer, each at its own address in the pool: what a kernel reaches."""
 

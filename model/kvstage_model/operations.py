@@ -5,13 +5,13 @@ Nothing compares by value: `==` between symbolic fields would fork the proof sil
 by name, with the functions at the end of this file.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from .buffers import Access, Paged, Rows
+from .records import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Event:
     """One event of an indexed family: `Event("filled", slot)`. `call` tells events apart that don't outlive a call."""
 
@@ -20,7 +20,7 @@ class Event:
     call: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Copy:
     """Asynchronous: moves rows at some time after its issue, after all earlier work of its stream."""
 
@@ -29,7 +29,7 @@ class Copy:
     target: Rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Gather:
     """A kernel that packs rows of the pool: row r of `target` is row r of `source`. It may write pinned memory."""
 
@@ -38,7 +38,7 @@ class Gather:
     target: Rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Scatter:
     """A kernel that unpacks rows into the pool: row r of `source` goes to row r of `target`. It may read pinned memory."""
 
@@ -47,7 +47,7 @@ class Scatter:
     target: Paged
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class CopyBatch:
     """Several copies in one call of the driver, (source, target) each, with no order among them."""
 
@@ -55,7 +55,7 @@ class CopyBatch:
     copies: tuple[tuple[Rows, Rows], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Launch:
     """Any other kernel, such as the caller's: it reads and writes what it is given."""
 
@@ -64,7 +64,7 @@ class Launch:
     writes: tuple[Access, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class RecordEvent:
     """Marks what was issued on a stream so far. The last record of an event is the one that counts."""
 
@@ -72,7 +72,7 @@ class RecordEvent:
     stream: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class SyncEvent:
     """The host waits for what the event's last record marks; an event that was never recorded does not block.
 
@@ -83,7 +83,7 @@ class SyncEvent:
     aim: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class WaitEvent:
     """A stream waits, before its later work, for what the event's last record marks when this is issued.
 
@@ -95,7 +95,7 @@ class WaitEvent:
     aim: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class HostCopy:
     """The host moves rows itself, before it goes on."""
 
@@ -103,28 +103,28 @@ class HostCopy:
     target: Rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class HostRead:
     """The host, or whoever it hands the rows to, reads them."""
 
     source: Rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class HostWrite:
     """The host, or whoever it hands the rows to, overwrites them."""
 
     target: Rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class SyncStream:
     """The host waits for all that was issued on a stream before."""
 
     stream: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class QueryEvent:
     """The host asks whether what the event's last record marks has ended, and goes on. `answer` is 1 for yes, 0 for not yet.
 
@@ -135,14 +135,14 @@ class QueryEvent:
     answer: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Release:
     """The host hands rows to somebody else, such as a network card, who may write them from now on."""
 
     target: Rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Acquire:
     """The host takes rows back: it waits until whoever they were released to has written them.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from .ranges import Positive
+from .records import record
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class PagedRows:
         return (self.start < self.stop) & (self.start < base + self.block_size) & (base < self.stop)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Piece:
     """`count` rows of a transfer, from its row `position` on."""
 
@@ -44,7 +45,7 @@ class Piece:
     count: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Run(Piece):
     """A piece that lies in one block of the pool: rows `start` and following of block `slot`."""
 
