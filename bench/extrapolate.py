@@ -8,6 +8,9 @@ are, whichever is less. Products that the reference writes as elementwise sums a
 
 from dataclasses import dataclass
 
+from kvstage.costs import PCIE_5_LEAST, PCIE_5_MOST, Costs
+from kvstage_model.counts import Counts
+
 from .glm import LATENT_WIDTH
 from .sizes import INDEX_HEAD_DIM, INDEX_KPOOL, STREAMS, Sizes
 
@@ -63,21 +66,19 @@ def _linear(s: Sizes, n: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Bus:
-    """What staging costs on a bus, in seconds: published figures, from the least to the most that was measured."""
+    """What staging costs on a bus, by the library's own model: published figures, the least and the most that was measured."""
 
     name: str
-    copy: tuple[float, float]
-    wait: tuple[float, float]
-    launch: float
-    bytes_per_second: float
+    least: Costs
+    most: Costs
 
     def seconds(self, copies: int, waits: int, launches: int, size: int) -> tuple[float, float]:
         """Copies, waits and launches, each times its cost, and bytes / bandwidth: with the least costs, and with the most."""
-        moved = size / self.bytes_per_second + launches * self.launch
-        return copies * self.copy[0] + waits * self.wait[0] + moved, copies * self.copy[1] + waits * self.wait[1] + moved
+        asked = Counts(copies, waits, launches, moved=size, taken=0)
+        return self.least.seconds(asked, 1), self.most.seconds(asked, 1)
 
 
-PCIE_5 = Bus("PCIe 5", copy=(2.3e-6, 7e-6), wait=(4.5e-6, 16e-6), launch=3e-6, bytes_per_second=53e9)
+PCIE_5 = Bus("PCIe 5", PCIE_5_LEAST, PCIE_5_MOST)
 RATES = (100e12, 400e12)
 """Operations per second that a real step is shown at: not measured here, choose what your accelerator reaches."""
 

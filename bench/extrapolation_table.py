@@ -8,13 +8,14 @@ from .extrapolate import FORMULAS, PCIE_5, RATES
 
 def extrapolated(report: dict[str, Any]) -> Iterator[str]:
     """The formulas, then a line for each step, and one for each scheme in it."""
-    copy, wait = ([f"{each * 1e6:g}" for each in costs] for costs in (PCIE_5.copy, PCIE_5.wait))
+    least, most = PCIE_5.least, PCIE_5.most
+    copy, wait = ([f"{each * 1e6:g}" for each in costs] for costs in ((least.copy, most.copy), (least.wait, most.wait)))
     yield "EXTRAPOLATION to the real widths: not a measurement"
     yield from FORMULAS.splitlines()
     yield "here: (all else as measured) * (operations, real) / (operations, measured); staging as measured, since its rows are real"
     yield (
         f"{PCIE_5.name}: copies * ({' .. '.join(copy)} us) + waits * ({' .. '.join(wait)} us) + "
-        f"launches * {PCIE_5.launch * 1e6:g} us + bytes / ({PCIE_5.bytes_per_second / 1e9:g} GB/s), published figures"
+        f"launches * {least.launch * 1e6:g} us + bytes / ({least.bandwidth / 1e9:g} GB/s), published figures"
     )
     yield "beside it: (operations, real, serving) / (operations a second); none for decoding, whose time is in reading weights"
     steps = dict.fromkeys(row["step"] for row in report["extrapolation"])

@@ -55,22 +55,25 @@ class Costs:
         return work + row_bytes * (counts.moved / self.bandwidth + counts.taken / self.host_bandwidth)
 
 
-PCIE_5 = Costs(
-    wait=10e-6,
-    copy=6e-6,
-    launch=4e-6,
+PCIE_5_LEAST = Costs(
+    wait=4.5e-6,
+    copy=2.3e-6,
+    launch=3e-6,
     bandwidth=53e9,
     host_bandwidth=14e9,
     kernels=frozenset({Memory.DEVICE, Memory.PINNED}),
-    source="published for PCIe 5 x16",
+    source="published for PCIe 5 x16, the least",
 )
-"""An accelerator behind PCIe 5, 16 lanes.
+"""An accelerator behind PCIe 5, 16 lanes: the least that was reported.
 
 The link carries 32 GT/s * 16 lanes * 128/130 = 63 GB/s, of which 52 to 54 arrive behind packet headers and flow control. A
-small `cudaMemcpyAsync` takes 5 to 7 us ("DualPath", arXiv 2602.21548, section 5.2). Waits of 4.5 to 16 us and 3 to 5 us a
-kernel are what serving engines report; one core copies 13 to 16 GB/s.
+small `cudaMemcpyAsync` takes 2.3 to 7 us (5 to 7: "DualPath", arXiv 2602.21548, section 5.2), a wait 4.5 to 16 us, a kernel
+about 3 us to launch, and one core copies 13 to 16 GB/s.
 """
-
+PCIE_5_MOST = replace(PCIE_5_LEAST, wait=16e-6, copy=7e-6, source="published for PCIe 5 x16, the most")
+"""The most that was reported for the same."""
+PCIE_5 = replace(PCIE_5_LEAST, wait=10e-6, copy=5e-6, source="published for PCIe 5 x16")
+"""In the middle of both."""
 PCIE_4 = replace(PCIE_5, bandwidth=25e9, source="published for PCIe 4 x16")
 """Behind PCIe 4: 16 GT/s, so half of it."""
 

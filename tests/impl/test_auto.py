@@ -95,8 +95,8 @@ SCATTERED, IN_ORDER = [7, 2, 11, 0, 9, 4, 13, 6], [3, 4, 5, 6, 7, 8, 9, 10]
         (SCATTERED, 256, True, NO_KERNELS, "direct"),
         (SCATTERED, 256, False, NO_KERNELS, "ring"),
         (IN_ORDER, 256, False, NO_KERNELS, "per_run"),
-        (SCATTERED, 20, True, replace(PCIE_5, launch=7e-6), "direct"),
-        (SCATTERED, 40, True, replace(PCIE_5, launch=7e-6), "gather_pinned"),
+        (SCATTERED, 20, True, replace(PCIE_5, launch=6e-6), "direct"),
+        (SCATTERED, 40, True, replace(PCIE_5, launch=6e-6), "gather_pinned"),
     ],
 )
 def test_the_runs_and_the_memory_decide(table, stop, pinned, costs, scheme):
