@@ -6,6 +6,7 @@ leaves its last wait to the caller, his transfer must have made it when it says 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import wraps
 from itertools import islice
 from threading import get_ident
 from typing import Any
@@ -125,9 +126,11 @@ def watching() -> Iterator[Watch]:
     watch = Watch()
     made, submit, wait, query = Runtime.__init__, Runtime.submit, Transfer.wait, Transfer.query
 
+    @wraps(made)
     def on_recorder(runtime: Runtime, device: Any, *arguments: Any) -> None:
         made(runtime, watch.recording(device), *arguments)
 
+    @wraps(submit)
     def watched_submit(runtime: Runtime, scheme: Scheme, pool: torch.Tensor, host: torch.Tensor, **named: Any) -> Submitted:
         recorder = runtime._device
         if scheme.steps > MOST_STEPS:
@@ -139,10 +142,12 @@ def watching() -> Iterator[Watch]:
         with recorder.call():
             return watch.submit(runtime, submit, scheme, pool, host, named)
 
+    @wraps(wait)
     def watched_wait(transfer: Transfer[Any], timeout: float | None = None) -> None:
         wait(transfer, timeout)
         watch.arrived(transfer._pending)
 
+    @wraps(query)
     def watched_query(transfer: Transfer[Any]) -> bool:
         answer = query(transfer)
         if answer:

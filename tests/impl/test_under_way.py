@@ -117,7 +117,8 @@ def test_a_busy_program_under_every_delay():
     assert set(ran) == {5}
 
 
-def test_twin_a_wait_that_does_not_wait_is_seen(monkeypatch):
+def test_twin_a_wait_that_does_not_wait_is_seen(monkeypatch, watch):
     monkeypatch.setattr(Pending, "wait", lambda self, timeout=None: self._end(1))
     with ThreadDevice() as device, device.hold(lambda _stream, _index: True), pytest.raises(AssertionError):
         run(device, "direct", [("read", 0, 6)])
+    assert watch.taken()
