@@ -54,12 +54,12 @@ class Accesses:
         self.noted.append(Noted(operation, what, line, self.asynchronous))
         self.asynchronous += 1
 
-    def host(self, read: tuple[Rows, ...], written: tuple[Rows, ...], line: Line | None) -> None:
-        """The host reads and writes bytes itself. What one line does without a break is one access."""
+    def host(self, read: tuple[Rows, ...], written: tuple[Rows, ...], what: str, line: Line | None) -> None:
+        """The host reads and writes bytes itself. What one line does without a break is one access, named as the last."""
         for rows in read:
-            self._access(rows, HostRead, line)
+            self._access(Noted(HostRead(rows), what, line))
         for rows in written:
-            self._access(rows, HostWrite, line)
+            self._access(Noted(HostWrite(rows), what, line))
 
     def host_copy(self, source: Rows, target: Rows, line: Line | None) -> None:
         """The host moves bytes."""
@@ -102,16 +102,17 @@ class Accesses:
         kept = tuple(each for each in self.noted if _matters(each.operation, shared))
         return Program(tuple(_signature(each.operation, place) for each in kept), kept)
 
-    def _access(self, rows: Rows, kind: type[HostRead] | type[HostWrite], line: Line | None) -> None:
+    def _access(self, noted: Noted) -> None:
+        (rows,) = _rows(noted.operation)
         for at in reversed(range(len(self.noted))):
             before = self.noted[at]
-            if not isinstance(before.operation, HostRead | HostWrite) or before.line != line or before.frees:
+            if not isinstance(before.operation, HostRead | HostWrite) or before.line != noted.line or before.frees:
                 break
             (other,) = _rows(before.operation)
-            if isinstance(before.operation, kind) and (union := _union(rows, other)):
-                self.noted[at] = Noted(kind(union), "the host", line)
+            if type(before.operation) is type(noted.operation) and (union := _union(rows, other)):
+                self.noted[at] = Noted(type(before.operation)(union), noted.what, noted.line)
                 return
-        self.noted.append(Noted(kind(rows), "the host", line))
+        self.noted.append(noted)
 
     def _event(self, event: Hashable) -> Event:
         return Event("event", self._events.setdefault(event, len(self._events)))

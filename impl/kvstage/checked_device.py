@@ -54,6 +54,7 @@ class CheckedDevice(NamedStreams):
         self._schedule = schedule
         self._regions = Regions()
         self._accesses = Accesses()
+        self._host_accesses = 0
         self._found: StagingError | None = None
         self._looks: Counter[Hashable] = Counter()
 
@@ -197,9 +198,10 @@ class CheckedDevice(NamedStreams):
         if not reads and not writes:
             act()
             return
-        line, before = users_line(), len(self._sim.log)
-        self._sim.host(act, "host access")
-        self._accesses.host(reads, writes, line)
+        line, before, what = users_line(), len(self._sim.log), f"host access {self._host_accesses}"
+        self._host_accesses += 1
+        self._sim.host(act, what)
+        self._accesses.host(reads, writes, what, line)
         if writes or len(self._sim.log) > before + len((Moment.BEGIN, Moment.END)):
             self._looks.clear()
             return

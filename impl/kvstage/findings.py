@@ -22,11 +22,15 @@ KEPT = 64
 
 
 class StagingError(KVStageError, AssertionError):
-    """Code does what some schedule of a driver turns into wrong bytes. `schedule` is the string of one that does."""
+    """Code does what some schedule of a driver turns into wrong bytes. `schedule` is the string of one that does.
 
-    def __init__(self, message: str, schedule: str) -> None:
+    `accesses` are the names of the two that overlap under it, as they are in the device's log; empty where there is one only.
+    """
+
+    def __init__(self, message: str, schedule: str, accesses: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.schedule = schedule
+        self.accesses = accesses
 
 
 class RaceError(StagingError):
@@ -59,7 +63,7 @@ def finding(program: Program, regions: Regions) -> StagingError | None:
     lines.append(f"  they overlap under schedule {to_string(schedule)} ({schedule})")
     if others:
         lines.append(f"  ({others} more pair{'s' if others > 1 else ''} of accesses in this run may overlap)")
-    return kind("\n".join(lines), to_string(schedule))
+    return kind("\n".join(lines), to_string(schedule), (first.what, second.what))
 
 
 def spinning(line: Line | None, under_way: list[Noted], schedule: str) -> SpinningError:

@@ -15,7 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-READ_WHOLE = frozenset({"numpy", "tolist", "__array__", "__dlpack__", "__reduce_ex__", "__repr__"})
+READ_WHOLE = frozenset({"numpy", "tolist", "__array__", "__dlpack__", "__repr__"})
 """Functions of a tensor that read all of its bytes, and not by an operator."""
 
 
@@ -53,7 +53,7 @@ class HostView(torch.Tensor):
         views = (leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, HostView))
         watcher = next((view.watcher for view in views if view.watcher is not None), None)
         with torch._C.DisableTorchFunctionSubclass():
-            if watcher is None:  # a copy of such a tensor, made by pickling
+            if watcher is None:  # made by torch itself, not by `of`
                 return func(*args, **kwargs)
             if getattr(func, "__name__", "") in READ_WHOLE:
                 return _whole(watcher, func, args, kwargs)
@@ -69,6 +69,10 @@ class HostView(torch.Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> torch.Tensor:
         """A plain tensor with memory of its own."""
         return self.clone()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """What is pickled, or copied by `copy.copy`, is a plain tensor with memory of its own."""
+        return self.clone().__reduce_ex__(protocol)  # type: ignore[no-untyped-call]
 
 
 def plain(tensor: torch.Tensor) -> torch.Tensor:

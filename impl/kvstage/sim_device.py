@@ -4,6 +4,8 @@ Run the code once for each schedule:
 
     for schedule, read in delays(lambda schedule: my_read(SimDevice(schedule))):
         assert read == expected, schedule
+
+It judges nothing: for code of your own take `CheckedDevice`, which stands on this one.
 """
 
 from collections.abc import Callable, Hashable

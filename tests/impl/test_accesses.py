@@ -32,18 +32,18 @@ def noted(accesses: Accesses) -> list[tuple[type, int, int]]:
 def test_what_one_line_does_side_by_side_is_one_access() -> None:
     accesses = Accesses()
     for at in range(8):
-        accesses.host((rows(10 + at, 1),), (rows(50 + 2 * at, 2),), ONE)
+        accesses.host((rows(10 + at, 1),), (rows(50 + 2 * at, 2),), "host access", ONE)
     assert noted(accesses) == [(HostRead, 10, 8), (HostWrite, 50, 16)]
-    accesses.host((rows(30, 1),), (), ONE)
-    accesses.host((rows(18, 1),), (), TWO)
+    accesses.host((rows(30, 1),), (), "host access", ONE)
+    accesses.host((rows(18, 1),), (), "host access", TWO)
     assert noted(accesses)[2:] == [(HostRead, 30, 1), (HostRead, 18, 1)]
 
 
 def test_accesses_around_something_else_stay_two() -> None:
     accesses = Accesses()
-    accesses.host((), (rows(0, 4),), ONE)
+    accesses.host((), (rows(0, 4),), "host access", ONE)
     accesses.synchronize("a", TWO)
-    accesses.host((), (rows(0, 4),), ONE)
+    accesses.host((), (rows(0, 4),), "host access", ONE)
     assert len(accesses.noted) == 3
 
 
@@ -62,8 +62,8 @@ def test_of_refusals_in_a_row_the_last_is_kept() -> None:
 
 def test_a_program_has_what_streams_touch_and_nothing_of_the_host_alone() -> None:
     accesses = Accesses()
-    accesses.host((), (rows(100, 50),), ONE)
-    accesses.host((), (rows(7, 2),), TWO)
+    accesses.host((), (rows(100, 50),), "host access", ONE)
+    accesses.host((), (rows(7, 2),), "host access", TWO)
     accesses.stream(Copy("a", rows(0, 8), rows(200, 8)), "copy 0", ONE)
     accesses.synchronize("a", ONE)
     found = accesses.program(lambda rows: rows.start)

@@ -1,0 +1,80 @@
+"""The library on the checked device: right as it is, and its callers' mistakes found, which it does not look for itself."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from kvstage import CheckedDevice, HostAccessError, PagedPool, RaceError, Stager, StagingError
+from kvstage.host_view import HostView
+from kvstage_model.buffers import Memory
+from kvstage_model.library import LIBRARY
+from kvstage_model.schedules import IssueOrder, Schedule, delays
+from kvstage_model.seeded import seeded
+
+ROWS = torch.arange(9, dtype=torch.uint8).view(3, 3)
+
+
+def found(loop: Callable[[CheckedDevice], object], schedule: Schedule | None = None) -> StagingError | None:
+    """What a loop gets told at its end."""
+    with CheckedDevice(schedule or IssueOrder()) as device:
+        loop(device)
+        return device.finish()
+
+
+@pytest.mark.parametrize("scheme", LIBRARY)
+def test_the_library_runs_on_it_and_nothing_is_found(scheme: str) -> None:
+    def loop(device: CheckedDevice) -> None:
+        pool = PagedPool(device.host_view(torch.zeros(4, 2, 3, dtype=torch.uint8), Memory.DEVICE))
+        stager, rows = Stager(device, scheme=scheme), torch.arange(9, dtype=torch.uint8).view(3, 3)
+        stager.write(pool, [3, 0], 1, rows).wait()
+        read = stager.read(pool, [3, 0], 1, 4, out=device.host_view(torch.zeros(3, 3, dtype=torch.uint8)))
+        read.wait()
+        assert isinstance(read.result(), HostView)
+        assert torch.equal(read.result(), rows)
+
+    results = list(seeded(lambda schedule: found(loop, schedule), 1, 10))
+    assert [error for _, error in results] == [None] * 10
+
+
+def pools(device: CheckedDevice) -> tuple[torch.Tensor, PagedPool]:
+    blocks = device.host_view(torch.zeros(4, 2, 3, dtype=torch.uint8), Memory.DEVICE)
+    return blocks, PagedPool(blocks)
+
+
+def test_a_caller_who_overwrites_rows_under_way_is_found() -> None:
+    def loop(device: CheckedDevice) -> None:
+        blocks, pool = pools(device)
+        read = Stager(device, scheme="direct").read(pool, [3, 0], 0, 3)
+        blocks[3, 1] = 1  # row 1 of the sequence
+        read.wait()
+
+    error = found(loop)
+    assert type(error) is HostAccessError
+    assert "second:  " in str(error)
+    assert str(error).splitlines()[2].endswith(": blocks[3, 1] = 1  # row 1 of the sequence")
+
+
+def test_a_caller_who_overwrites_other_rows_is_not() -> None:
+    def loop(device: CheckedDevice) -> None:
+        blocks, pool = pools(device)
+        read = Stager(device, scheme="direct").read(pool, [3, 0], 0, 3)
+        blocks[0, 1] = 1  # row 3 of the sequence
+        read.wait()
+
+    assert [error for _, error in delays(lambda schedule: found(loop, schedule))] == [None] * 5, "two copies"
+
+
+@pytest.mark.parametrize("after", ["mine", None])
+def test_a_caller_whose_kernel_a_call_does_not_wait_for_is_found(after: str | None) -> None:
+    """The pool's rows are written by a copy on a stream of the caller's."""
+
+    def loop(device: CheckedDevice) -> None:
+        blocks, pool = pools(device)
+        device.copy("mine", device.host_view(ROWS[:2].clone()), blocks[3])
+        Stager(device, scheme="direct").read(pool, [3, 0], 0, 3, after=after).wait()
+        device.synchronize("mine")
+
+    error = found(loop)
+    assert (type(error) is RaceError) == (after is None)
+    assert error is None or "may read what copy 0 on stream mine may still write: nothing orders them" in str(error)
