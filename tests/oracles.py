@@ -18,6 +18,7 @@ from kvstage_model.simulator import simulate
 from kvstage_model.trace import unroll
 from kvstage_proofs.catalogue import catalogue
 from kvstage_proofs.obligation import Verdict
+from tests.recorded_runs import recorded
 
 MOST_BROKEN = 200
 """Instances of a broken scheme that an oracle is shown at most."""
@@ -31,6 +32,12 @@ Oracle = Callable[[Calls], bool]
 def racing(calls: Calls) -> bool:
     """The race finder, on the program that was issued."""
     return next(races(unroll(calls)), None) is not None
+
+
+def racing_when_run(calls: Calls) -> bool:
+    """The race finder, on the program that the library issued when it ran the calls, where it can."""
+    program = recorded(calls)
+    return program is not None and next(races(program), None) is not None
 
 
 def wrong(calls: Calls) -> bool:
@@ -52,7 +59,12 @@ def sanitized(calls: Calls) -> bool:
     return finds_a_race(unroll(calls))
 
 
-ORACLES: dict[str, Oracle] = {"race finder": racing, "simulator": wrong, "torch's sanitizer": sanitized}
+ORACLES: dict[str, Oracle] = {
+    "race finder": racing,
+    "recorded run": racing_when_run,
+    "simulator": wrong,
+    "torch's sanitizer": sanitized,
+}
 
 FAULT, NONE = "fault", "-"
 WHY = "why an oracle can't see it"
@@ -93,7 +105,7 @@ def _some(function: SchemeFunction, most: int, oracle: Oracle) -> Iterator[Calls
     """The first instances; none where the oracle has nothing to judge in any of them."""
     found = (calls for calls, _ in islice(instances(function), most))
     for number, calls in enumerate(found):
-        if not number and oracle is wrong and all(scheme.result is None for scheme in calls):
+        if not number and oracle in (wrong, racing_when_run) and all(scheme.result is None for scheme in calls):
             return
         yield calls
 
@@ -104,9 +116,11 @@ def reason(row: Row, cells: dict[str, str]) -> str:
         return ""
     if "block twice" in row.subject:
         return "two rows go to one place, one behind the other or by one kernel: nothing races, only the rows tell"
-    if cells["simulator"] == NONE and cells["race finder"] == FAULT:
-        return "promises no rows of its own, so the simulator has none to judge"
-    return "?"
+    if cells["recorded run"] == cells["simulator"] == NONE:
+        return "several loops, or a buffer that is lent: no one call that promises rows, so none to run and none to judge"
+    if cells["recorded run"] == NONE:
+        return "asks whether an event has ended, which the library's runtime refuses to perform"
+    raise ValueError(f"{row.subject}: no reason is known for {cells}")
 
 
 def line(row: Row, names: Sequence[str]) -> str:
@@ -148,6 +162,8 @@ compared with what they say in the tests.
 - **prover**: the verdict that `kvstage prove` must give, for all sizes: T1, no two accesses to a common row overlap; T3,
   every row that arrives is the right one. The tests of the catalogue hold it to that.
 - **race finder**: the axioms, read with ints, over the program that small instances issue.
+- **recorded run**: the race finder, over what the library's runtime asked of a device that does everything at once, and what
+  the caller then did: recorded as it ran, with every byte right.
 - **simulator**: rows of small instances that come out wrong when one half of one operation is held back.
 - **torch's sanitizer**: `torch.cuda._sanitizer.EventHandler`, told of the host as of one more stream, and of each row as of a
   tensor. As shipped it hears of no host, and of no tensor in host memory.

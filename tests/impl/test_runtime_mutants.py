@@ -53,7 +53,7 @@ def test_without_a_mutant_the_same_calls_are_right_under_every_delay(name):
 
 
 SMALL = [("staged", 3), ("ring(2)", 3), ("direct", 3), ("gather_pinned", 3), ("gather_host", 3)]
-LARGE = [("gather(1, 1)", "read")]
+LARGE = [("gather(1, 1)", "read"), ("gather(1, 1)", "write")]
 
 
 def right_under_every_schedule(name: str, direction: str, blocks: int) -> int:
