@@ -26,6 +26,9 @@ from kvstage_model.trace import Issued
 
 from .source_lines import Line
 
+LOOKS_BACK = 16
+"""How many accesses of the host a new one is compared with, to be one with that of the same line: loops have few lines."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noted:
@@ -55,7 +58,7 @@ class Accesses:
         self.asynchronous += 1
 
     def host(self, read: tuple[Rows, ...], written: tuple[Rows, ...], what: str, line: Line | None) -> None:
-        """The host reads and writes bytes itself. What one line does without a break is one access, named as the last."""
+        """The host reads and writes bytes itself. What a line does side by side is one access, named as the last."""
         for rows in read:
             self._access(Noted(HostRead(rows), what, line))
         for rows in written:
@@ -104,12 +107,13 @@ class Accesses:
 
     def _access(self, noted: Noted) -> None:
         (rows,) = _rows(noted.operation)
-        for at in reversed(range(len(self.noted))):
+        for at in reversed(range(max(0, len(self.noted) - LOOKS_BACK), len(self.noted))):
             before = self.noted[at]
-            if not isinstance(before.operation, HostRead | HostWrite) or before.line != noted.line or before.frees:
+            if not isinstance(before.operation, HostRead | HostWrite) or before.frees:
                 break
             (other,) = _rows(before.operation)
-            if type(before.operation) is type(noted.operation) and (union := _union(rows, other)):
+            alike = type(before.operation) is type(noted.operation) and before.line == noted.line
+            if alike and (union := _union(rows, other)):
                 self.noted[at] = Noted(type(before.operation)(union), noted.what, noted.line)
                 return
         self.noted.append(noted)

@@ -198,11 +198,11 @@ class CheckedDevice(NamedStreams):
         if not reads and not writes:
             act()
             return
-        line, before, what = users_line(), len(self._sim.log), f"host access {self._host_accesses}"
+        line, before, what = users_line(), self._sim.moved, f"host access {self._host_accesses}"
         self._host_accesses += 1
         self._sim.host(act, what)
         self._accesses.host(reads, writes, what, line)
-        if writes or len(self._sim.log) > before + len((Moment.BEGIN, Moment.END)):
+        if writes or self._sim.moved > before:
             self._looks.clear()
             return
         look = (line, tuple((rows.start, rows.count) for rows in reads))

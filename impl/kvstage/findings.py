@@ -119,7 +119,7 @@ def _accesses(first: Noted, second: Noted, regions: Regions) -> Iterator[str]:
     start, stop = max(mine.start, other.start), min(mine.start + mine.count, other.start + other.count)
     region = regions.find(start, stop - start)
     yield f"  first:   {_said(first.line)}"
-    yield f"  second:  {_said(second.line)}"
+    yield f"  {'freed' if second.frees else 'second'}:{' ' * (3 if second.frees else 2)}{_said(second.line)}"
     if region is not None:
         yield f"  common:  {_bytes(region, start, stop)} {_said(region.line)}"
 
@@ -141,7 +141,8 @@ def _help(program: Program, race: Race) -> Iterator[str]:
         yield f"  the wait comes too late: {_said(program.noted[late].line)}"
     proposed = advice(issued, race)
     if proposed:
-        yield "  any of these, right before the second, keeps them apart:"
+        where = "before the memory is released" if program.noted[race.second].frees else "right before the second"
+        yield f"  any of these, {where}, keeps them apart:"
     for each in proposed:
         yield f"    {' right behind the first, then '.join(_call(operation, program) for _, operation in each.added)}"
 

@@ -51,7 +51,7 @@ class SimDevice(NamedStreams, Machine):
         self.waits = 0
         self.closed = False
         self._refused = 0
-        self._log_at_refusal = 0
+        self._moved_at_refusal = 0
 
     def view(self, memory: Memory, tensor: torch.Tensor) -> Bytes:
         """A numpy view of a CPU tensor, whatever the kind of memory. Raises DeviceError for other tensors."""
@@ -132,8 +132,8 @@ class SimDevice(NamedStreams, Machine):
         if last is None or last.ended:
             self._refused = 0
             return True
-        self._refused = self._refused + 1 if len(self.log) == self._log_at_refusal else 1
-        self._log_at_refusal = len(self.log)
+        self._refused = self._refused + 1 if self.moved == self._moved_at_refusal else 1
+        self._moved_at_refusal = self.moved
         if self._refused < PATIENCE:
             return False
         self._refused = 0

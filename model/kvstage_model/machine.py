@@ -42,11 +42,12 @@ class _Mark:
 class Machine:
     """A host and its streams. Each method is one action of the host, or blocks it; before each the schedule chooses.
 
-    `log` lists (label, Moment.BEGIN or Moment.END) in the order of happening.
+    `log` lists (label, Moment.BEGIN or Moment.END) in the order of happening; `moved` counts the halves that streams did.
     """
 
     def __init__(self, schedule: Schedule) -> None:
         self.log: list[tuple[object, Moment]] = []
+        self.moved = 0
         self._schedule = schedule
         self._queues: dict[str, deque[_Work | _Mark]] = {}
         self._last: dict[Hashable, _Mark] = {}
@@ -121,6 +122,7 @@ class Machine:
         if half == 0:
             self.log.append((work.label, Moment.BEGIN))
         work.move(half)
+        self.moved += 1
         if half == 1:
             self.log.append((work.label, Moment.END))
         work.halves += 1

@@ -39,6 +39,14 @@ def test_what_one_line_does_side_by_side_is_one_access() -> None:
     assert noted(accesses)[2:] == [(HostRead, 30, 1), (HostRead, 18, 1)]
 
 
+def test_a_loop_of_several_lines_is_an_access_for_each_of_them() -> None:
+    accesses = Accesses()
+    for at in range(500):
+        accesses.host((rows(at, 1),), (), "host access", ONE)
+        accesses.host((rows(1000 + at, 1),), (rows(5000 + at, 1),), "host access", TWO)
+    assert noted(accesses) == [(HostRead, 0, 500), (HostRead, 1000, 500), (HostWrite, 5000, 500)]
+
+
 def test_accesses_around_something_else_stay_two() -> None:
     accesses = Accesses()
     accesses.host((), (rows(0, 4),), "host access", ONE)

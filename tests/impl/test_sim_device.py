@@ -74,6 +74,19 @@ def test_a_polling_loop_ends_under_a_schedule_that_holds_what_it_asks_for():
     assert target.all()
 
 
+def test_a_polling_loop_that_does_something_itself_ends_too() -> None:
+    target, own = np.zeros((1, 1), np.uint8), np.zeros((1, 1), np.uint8)
+    device = SimDevice(Hold(0, 0))
+    event = device.event()
+    device.copy("a", np.ones((1, 1), np.uint8), target)
+    device.record(event, "a")
+    asked = 1
+    while not device.query(event):
+        device.host_copy(np.ones((1, 1), np.uint8), own)
+        asked += 1
+    assert asked == PATIENCE
+
+
 def test_patience_begins_anew_when_something_has_moved():
     target, other = np.zeros((1, 1), np.uint8), np.zeros((1, 1), np.uint8)
     device = SimDevice(Hold(0, 0))
