@@ -21,7 +21,7 @@ import torch
 
 from kvstage import AcceleratorDevice
 
-from .device_legs import CACHES, ROWS, WrongBytesError, measure
+from .device_legs import ROWS, WrongBytesError, legs_table, measure
 
 VERSION = 1
 """Of the JSON."""
@@ -109,17 +109,5 @@ def table(report: dict[str, Any]) -> str:
     if "wrong_bytes" in report:
         lines.append(f"WRONG BYTES: {report['wrong_bytes']}")
     if "legs" in report:
-        costs = ", ".join(f"{key} {value:.3g}" for key, value in report["costs"]["values"].items())
-        lines += [
-            "",
-            f"{CACHES} caches of {report['rows']} rows, {report['bytes']} bytes; every byte of every leg was compared",
-            f"costs {report['costs']['source']}: {costs}",
-            f"auto picked {report['picked']}",
-            "",
-            f"{'leg':22} {'copies':>8} {'kernels':>8} {'waits':>8} {'milliseconds':>13} {'expected':>9} {'to flat copy':>13}",
-        ]
-        for leg in report["legs"]:
-            counts = f"{leg['copies']:8} {leg['launches']:8} {leg['waits']:8}"
-            times = f"{leg['milliseconds']:13.2f} {leg['expected_milliseconds']:9.2f} {leg['to_flat']:13.2f}"
-            lines.append(f"{leg['leg']:22} {counts} {times}")
+        lines += ["", *legs_table(report)]
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ ROUNDS = 5
 FEW = 20_000
 """A leg with more waits is timed once: noise averages out in so many."""
 FLAT = "one flat copy"
+TABLE_SEED = 1000
+"""Of the table, which all caches of a sequence have in common."""
 
 
 class WrongBytesError(AssertionError):
@@ -51,11 +53,14 @@ class Leg:
     verify: Callable[[], None]
 
 
-def measure(device: Any, rows: int) -> dict[str, Any]:
-    """Every scheme that the device can run, in both directions, beside flat copies of the same bytes."""
+def measure(device: Any, rows: int, schemes: Sequence[str] = tuple(LIBRARY), rounds: int = ROUNDS) -> dict[str, Any]:
+    """Those schemes that the device can run, in both directions, and "auto", beside flat copies of the same bytes.
+
+    Raises WrongBytesError before anything is timed.
+    """
     caches = [_cache(device, rows, width, seed) for seed, width in enumerate(WIDTHS * LAYERS)]
     costs = measured(device)
-    stagers = {name: Stager(device, scheme=name) for name in LIBRARY} | {"auto": Stager(device, costs=costs)}
+    stagers = {name: Stager(device, scheme=name) for name in schemes} | {"auto": Stager(device, costs=costs)}
     legs = [_flat(device, caches)]
     for name, stager in stagers.items():
         try:
@@ -70,7 +75,7 @@ def measure(device: Any, rows: int) -> dict[str, Any]:
         leg.verify()
     seconds: dict[str, list[float]] = {leg.name: [] for leg in legs}
     stats: dict[str, Stats] = {}
-    for turn in range(ROUNDS):
+    for turn in range(rounds):
         for leg in legs:
             if turn == 0 or stats[leg.name].waits <= FEW:
                 began = time.perf_counter()
@@ -85,6 +90,19 @@ def measure(device: Any, rows: int) -> dict[str, Any]:
         "picked": stagers["auto"].choice(PagedPool(caches[0].pool), caches[0].table, 0, rows).why,  # type: ignore[union-attr]
         "legs": [_row(leg.name, seconds[leg.name], stats[leg.name], flat, costs) for leg in legs],
     }
+
+
+def legs_table(report: dict[str, Any]) -> Iterator[str]:
+    """The report for people, line by line."""
+    costs = ", ".join(f"{key} {value:.3g}" for key, value in report["costs"]["values"].items())
+    yield f"{CACHES} caches of {report['rows']} rows, {report['bytes']} bytes; every byte of every leg was compared"
+    yield f"costs {report['costs']['source']}: {costs}"
+    yield f"auto picked {report['picked']}"
+    yield ""
+    yield f"{'leg':22} {'copies':>8} {'kernels':>8} {'waits':>8} {'milliseconds':>13} {'expected':>9} {'to flat copy':>13}"
+    for leg in report["legs"]:
+        counts = f"{leg['copies']:8} {leg['launches']:8} {leg['waits']:8}"
+        yield f"{leg['leg']:22} {counts} {leg['milliseconds']:13.2f} {leg['expected_milliseconds']:9.2f} {leg['to_flat']:13.2f}"
 
 
 def _row(name: str, seconds: list[float], stats: Stats, flat: float, costs: Costs) -> dict[str, Any]:
@@ -105,9 +123,9 @@ def _row(name: str, seconds: list[float], stats: Stats, flat: float, costs: Cost
 
 def _cache(device: Any, rows: int, width: int, seed: int) -> Cache:
     blocks = -(-rows // BLOCK_SIZE)
-    generator = torch.Generator().manual_seed(seed)
+    generator, order = (torch.Generator().manual_seed(number) for number in (seed, TABLE_SEED))
     host = torch.randint(0, 256, (blocks + SPARE, BLOCK_SIZE, width * 2), dtype=torch.uint8, generator=generator)
-    table = torch.randperm(blocks + SPARE, generator=generator)[:blocks].tolist()
+    table = torch.randperm(blocks + SPARE, generator=order)[:blocks].tolist()
     held = host[table].flatten(0, 1)[:rows]
     out, given = (_pinned(device, rows, width) for _ in range(2))
     given.view(torch.uint8).copy_(held)
