@@ -10,9 +10,6 @@ from kvstage_model.scheme import Direction
 
 from .costs import Costs
 
-KEPT = 4
-"""Choices that are remembered: the caches of a step have few row widths."""
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -38,17 +35,13 @@ class Case:
 
 
 class Auto:
-    """Picks a scheme for each transfer. The same rows again are not thought about again."""
+    """Picks a scheme for a transfer."""
 
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
-        self._known: tuple[tuple[PagedRows, Case, Choice], ...] = ()
 
     def choose(self, rows: PagedRows, case: Case, most: int) -> Choice:
         """The quickest scheme that the memory allows. `most` is the most rows of a merged run."""
-        for known, before, choice in self._known:
-            if known is rows and before == case:
-                return choice
         expected: list[tuple[float, str, Counts]] = []
         for name in self._possible(case):
             least = min(expected, default=None)
@@ -57,9 +50,7 @@ class Auto:
             found = counts(name, case.direction, rows, slots=case.slots, most=most if case.gapless else 1)
             expected.append((self.costs.seconds(found, case.row_bytes), name, found))
         expected.sort(key=lambda each: each[0])
-        choice = Choice(expected[0][1], expected[0][0], self._why(expected))
-        self._known = ((rows, case, choice), *self._known[: KEPT - 1])  # another thread may be looking through the old one
-        return choice
+        return Choice(expected[0][1], expected[0][0], self._why(expected))
 
     def _possible(self, case: Case) -> Iterator[str]:
         """The schemes that the memory allows. "per_row" and "per_block" never wait less than a ring of blocks does."""

@@ -3,7 +3,6 @@
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from inspect import signature
 from math import prod
 from threading import RLock
 from typing import Any, TypeAlias, TypeVar
@@ -12,16 +11,17 @@ import torch
 from torch.autograd.graph import increment_version
 
 from kvstage_model.buffers import Memory
-from kvstage_model.library import LIBRARY, SLOTS, Pair, usual_chunk
+from kvstage_model.library import Pair
 from kvstage_model.runs import PagedRows
 from kvstage_model.scheme import Direction, Scheme
 
-from .auto import Auto, Case, Choice
+from .auto import Auto, Choice
 from .buffers import Buffers, Loan
+from .choosing import Choosing
 from .convert import dtype_at_host, to_bfloat16, to_float32
 from .copies import copying
 from .device import Device
-from .errors import ClosedError, DeviceError, SchemeError
+from .errors import ClosedError
 from .pending import Pending, check_process
 from .pool import PagedPool, as_bytes
 from .rows import check_rows
@@ -31,8 +31,6 @@ from .transfer import Moved, Stats, Transfer
 
 R = TypeVar("R")
 Hook: TypeAlias = Callable[[Moved], None]
-OPTIONS = {"slots", "chunk", "most"}
-"""What a scheme may ask for beside the rows of the transfer."""
 
 
 class Calls:
@@ -42,8 +40,7 @@ class Calls:
         self, device: Device[Any, Any], scheme: Pair | Auto, slots: int | None, pinned_bytes: int | None, on_transfer: Hook | None
     ) -> None:
         self._device = device
-        self._runs = scheme
-        self._slots = slots
+        self._choosing = Choosing(device, scheme, slots)
         self._on_transfer = on_transfer
         self._buffers = Buffers(device, pinned_bytes)
         self._runtime = Runtime(device, self._buffers)
@@ -52,13 +49,6 @@ class Calls:
         self._last: tuple[TouchedBlocks, PagedRows] | None = None
         self._closed = False
         self._process = os.getpid()
-        pairs = LIBRARY.values() if isinstance(scheme, Auto) else (scheme,)
-        functions = [function for pair in pairs for function in (pair.read, pair.write)]
-        self._options = {each: tuple(signature(each).parameters.keys() & OPTIONS) for each in functions}
-        if slots is not None and not any("slots" in names for names in self._options.values()):
-            raise SchemeError(f"slots is {slots}, and the scheme has no ring of slots: leave it out, or choose 'ring' or 'gather'")
-        if slots is not None and slots < 1:
-            raise SchemeError(f"slots is {slots}: a ring needs at least 1, and 2 to have a copy under way beside the host")
 
     def read(
         self,
@@ -81,14 +71,16 @@ class Calls:
         if start == stop:
             return Transfer(torch.empty(shape, dtype=at_host, device="cpu") if out is None else out, Stats())
         converts = at_host != pool.dtype
-        scheme, choice = self._scheme(Direction.READ, pool, self._rows(pool, blocks, start, stop), None if converts else out)
+        given = None if converts or out is None else _row_by_row(out)
+        scheme, choice = self._choosing.scheme(Direction.READ, pool, self._rows(pool, blocks, start, stop), given)
         loans: list[Loan] = []
         with self._lock:
             self._forget_what_has_ended()
             if converts and out is None:
                 out = self._borrow(loans, Memory.PAGEABLE, shape, at_host)
             moved = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype) if converts or out is None else out
-            submitted = self._submit(scheme, pool.bytes, _row_by_row(moved), moved, after, loans)
+            moved_bytes = _row_by_row(moved) if given is None else given
+            submitted = self._submit(scheme, pool.bytes, moved_bytes, moved, after, loans)
         result = moved if out is None else out
 
         def convert() -> None:
@@ -119,7 +111,8 @@ class Calls:
         if start == stop:
             return Transfer(None, Stats())
         converts = at_host != pool.dtype
-        scheme, choice = self._scheme(Direction.WRITE, pool, self._rows(pool, blocks, start, stop), None if converts else rows)
+        given = None if converts else _row_by_row(rows)
+        scheme, choice = self._choosing.scheme(Direction.WRITE, pool, self._rows(pool, blocks, start, stop), given)
         loans: list[Loan] = []
         with self._lock:
             self._forget_what_has_ended()
@@ -127,7 +120,8 @@ class Calls:
                 converted = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype)
                 to_bfloat16(rows, converted)
                 rows = converted
-            submitted = self._submit(scheme, pool.bytes, _row_by_row(rows), pool.tensor, after, loans)
+            moved_bytes = _row_by_row(rows) if given is None else given
+            submitted = self._submit(scheme, pool.bytes, moved_bytes, pool.tensor, after, loans)
         transfer = Transfer(None, submitted.stats, submitted.pending, loans=loans)
         transfer.choice = choice
         transfer.when_done(transfer.give_back)
@@ -173,30 +167,7 @@ class Calls:
         """`Stager.choice`."""
         start, stop = row_range(start, stop)
         blocks = touched_blocks(pool, block_table, start, stop, distinct=direction is Direction.WRITE)
-        return self._scheme(direction, pool, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop), None)[1]
-
-    def _scheme(
-        self, direction: Direction, pool: PagedPool, rows: PagedRows, host: torch.Tensor | None
-    ) -> tuple[Scheme, Choice | None]:
-        """The scheme for some rows, and why it is that one. `host` is where they are at the host, if that is the caller's."""
-        chunk, slots = usual_chunk(rows), self._slots or SLOTS
-        gapless = pool.bytes.is_contiguous()
-        within_a_block = 1  # a run across blocks would take the gaps between them along
-        usual = {"slots": slots, "chunk": chunk, "most": chunk if gapless else within_a_block}
-        pair, choice = self._runs, None
-        if isinstance(pair, Auto):
-            pinned = host is None or self._is_pinned(host)
-            choice = pair.choose(rows, Case(direction, pool.row_bytes, pinned, gapless, slots), usual["most"])
-            pair = LIBRARY[choice.scheme]
-        function = pair.read if direction is Direction.READ else pair.write
-        return function(rows, **{name: usual[name] for name in self._options[function]}), choice
-
-    def _is_pinned(self, rows: torch.Tensor) -> bool:
-        try:
-            self._device.view(Memory.PINNED, _row_by_row(rows))
-        except DeviceError:
-            return False
-        return True
+        return self._choosing.scheme(direction, pool, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop), None)[1]
 
     def _borrow(self, loans: list[Loan], memory: Memory, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """A tensor in memory of the stager, which `loans` is to give back."""

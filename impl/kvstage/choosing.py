@@ -1,0 +1,74 @@
+"""The scheme of a call: the stager's own, or the one that is picked for its rows, built for them."""
+
+from inspect import signature
+from typing import Any
+
+import torch
+
+from kvstage_model.buffers import Memory
+from kvstage_model.library import LIBRARY, SLOTS, Pair, usual_chunk
+from kvstage_model.runs import PagedRows
+from kvstage_model.scheme import Direction, Scheme
+
+from .auto import Auto, Case, Choice
+from .device import Device
+from .errors import DeviceError, SchemeError
+from .pool import PagedPool
+
+OPTIONS = {"slots", "chunk", "most"}
+"""What a scheme may ask for beside the rows of the transfer."""
+KEPT = 4
+"""Schemes that are remembered: the caches of a step have the same rows, in few widths."""
+WITHIN_A_BLOCK = 1
+"""The most rows of a run where bytes lie between the blocks, which a longer run would take along."""
+
+Built = tuple[Scheme, Choice | None]
+
+
+class Choosing:
+    """Schemes for one device. Any thread may ask."""
+
+    def __init__(self, device: Device[Any, Any], scheme: Pair | Auto, slots: int | None) -> None:
+        self._device = device
+        self._runs = scheme
+        self._slots = SLOTS if slots is None else slots
+        pairs = LIBRARY.values() if isinstance(scheme, Auto) else (scheme,)
+        functions = [function for pair in pairs for function in (pair.read, pair.write)]
+        self._options = {each: tuple(signature(each).parameters.keys() & OPTIONS) for each in functions}
+        self._known: tuple[tuple[PagedRows, Case, Built], ...] = ()
+        if slots is not None and not any("slots" in names for names in self._options.values()):
+            raise SchemeError(f"slots is {slots}, and the scheme has no ring of slots: leave it out, or choose 'ring' or 'gather'")
+        if slots is not None and slots < 1:
+            raise SchemeError(f"slots is {slots}: a ring needs at least 1, and 2 to have a copy under way beside the host")
+
+    def scheme(self, direction: Direction, pool: PagedPool, rows: PagedRows, host: torch.Tensor | None) -> Built:
+        """The scheme for some rows, and why it is that one, where it was picked.
+
+        `host` is where the rows are at the host, uint8 [1, n, row_bytes], if that is the caller's memory. The same rows again
+        are not thought about again: a scheme is only read.
+        """
+        pinned = host is None or not isinstance(self._runs, Auto) or self._is_pinned(host)
+        case = Case(direction, pool.row_bytes, pinned, pool.bytes.is_contiguous(), self._slots)
+        for known, before, built in self._known:
+            if known is rows and before == case:
+                return built
+        built = self._built(rows, case)
+        self._known = ((rows, case, built), *self._known[: KEPT - 1])  # another thread may be looking through the old one
+        return built
+
+    def _built(self, rows: PagedRows, case: Case) -> Built:
+        chunk = usual_chunk(rows)
+        usual = {"slots": self._slots, "chunk": chunk, "most": chunk if case.gapless else WITHIN_A_BLOCK}
+        pair, choice = self._runs, None
+        if isinstance(pair, Auto):
+            choice = pair.choose(rows, case, usual["most"])
+            pair = LIBRARY[choice.scheme]
+        function = pair.read if case.direction is Direction.READ else pair.write
+        return function(rows, **{name: usual[name] for name in self._options[function]}), choice
+
+    def _is_pinned(self, host: torch.Tensor) -> bool:
+        try:
+            self._device.view(Memory.PINNED, host)
+        except DeviceError:
+            return False
+        return True
