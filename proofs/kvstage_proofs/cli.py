@@ -1,4 +1,4 @@
-"""The command line: `kvstage prove` and `kvstage explain`."""
+"""The command line: `kvstage prove` and `kvstage explain`; `trace_commands` has the commands about traces."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from . import github
+from . import github, trace_commands
 from .crosscheck import CrosscheckError, crosschecked, require_cvc5
 from .crosscheck import summary as crosscheck_summary
 from .dependence import table, with_axioms
@@ -46,7 +46,7 @@ EXPLAIN = """\
 Judges obligations like `prove`, one after the other, and tells all of each: what is claimed and assumed, how large the
 queries are, and where it is refuted, the schedule drawn as lanes, the order that is missing, and waits that supply it.
 """
-KNOWN = (TargetError, SchemeError, RunnerError, CrosscheckError)
+KNOWN = (TargetError, SchemeError, RunnerError, CrosscheckError, *trace_commands.KNOWN)
 """What ends a run and is told in one line."""
 
 
@@ -101,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     explain.add_argument("target", metavar="NAME | FILE.py:SCHEME", help="per_block.read:T1, per_block.read, per_block")
     explain.set_defaults(run=_explain)
+    trace_commands.add(commands)
     return parser
 
 

@@ -1,0 +1,139 @@
+"""`kvstage traces` and `kvstage check`: schedules as files, and runs of anybody's code against a scheme."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from kvstage_model.parameters import SchemeFunction, declared
+from kvstage_model.races import HappensBefore
+from kvstage_model.scheme import Scheme
+from kvstage_model.trace_arguments import called
+from kvstage_model.trace_check import check
+from kvstage_model.trace_errors import TraceError, TraceFormatError
+from kvstage_model.trace_reader import Document, read_file
+from kvstage_model.trace_text import timeline
+
+from .loading import TargetError, is_file, load
+from .report import counted
+from .trace_files import FORMATS, subjects, traces
+
+CLEAN, VIOLATION = 0, 1
+
+TRACES = """\
+Writes the schedules of a scheme's small instances, and of its broken variants: in issue order, with each copy and kernel
+held back before its begin and before its end, and, where two accesses may overlap, a schedule in which they do.
+"""
+
+CHECK = """\
+Checks a trace against a scheme: names the first operation that is not the scheme's, the first event that the axioms rule
+out, and two accesses that nothing orders, with the waits that would order them.
+"""
+
+CODES = """\
+exit code:
+  0  the trace is one of the scheme's
+  1  it is not
+  2  usage, an internal error, or a file that can't be read or is no trace
+"""
+
+
+class TraceFileError(Exception):
+    """A file can't be read or written."""
+
+
+KNOWN = (TraceError, TraceFileError)
+"""What ends these commands and is told in one line."""
+
+
+def add(commands: Any) -> None:
+    """Adds the two commands to the command line."""
+    form = argparse.RawDescriptionHelpFormatter
+    writing = commands.add_parser(
+        "traces", help="write the schedules of a scheme, safe and broken", description=TRACES, formatter_class=form
+    )
+    writing.add_argument("target", nargs="+", metavar="NAME | FILE.py:SCHEME", help="ring (with its variants), ring.read, ...")
+    writing.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="where a folder for each scheme is made")
+    writing.add_argument(
+        "--format", action="append", choices=FORMATS, help="json (default), chrome (for Perfetto), svg, text; may be repeated"
+    )
+    writing.set_defaults(run=_traces)
+    checking = commands.add_parser(
+        "check", help="check a trace against a scheme", description=CHECK, epilog=CODES, formatter_class=form
+    )
+    checking.add_argument("trace", metavar="TRACE", type=Path, help="a trace as JSON")
+    checking.add_argument(
+        "--scheme", metavar="NAME | FILE.py:SCHEME", required=True, help="the scheme that was to run: ring.read, file.py:scheme"
+    )
+    checking.set_defaults(run=_check)
+
+
+def _traces(arguments: argparse.Namespace) -> int:
+    chosen = {name: function for target in arguments.target for name, function in subjects(target).items()}
+    for name, function in chosen.items():
+        folder = arguments.output / slug(name)
+        written = 0
+        for each in traces(function):
+            for form in dict.fromkeys(arguments.format or ["json"]):
+                _write(folder / f"{slug(each.schedule)}{FORMATS[form]}", each.text(form))
+            written += 1
+        print(f"{name}: {counted(written, 'schedule', 'schedules')} in {folder}")
+    return CLEAN
+
+
+def slug(words: str) -> str:
+    """A name as one of a file."""
+    return re.sub(r"[^\w.]+", "-", words).strip("-.")
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise TraceFileError(f"can't write {file}: {error.strerror}") from error
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    function = scheme_named(arguments.scheme)
+    try:
+        document = read_file(arguments.trace)
+    except OSError as error:
+        raise TraceFileError(f"can't read {arguments.trace}: {error.strerror}") from error
+    trace = document.trace
+    violations = check(trace, _called(function, document))
+    for violation in violations:
+        print(*violation.lines, sep="\n")
+        if violation.race is not None:
+            race = violation.race
+            schedule = HappensBefore(trace.program).schedule(race).until(race.first, race.second)
+            print("a schedule in which they overlap:", *timeline(schedule, race), sep="\n")
+    if violations:
+        print(f"{arguments.trace}: not a run of {arguments.scheme}")
+        return VIOLATION
+    calls = trace.program[-1].call + 1
+    size = f"{counted(len(trace.program), 'operation', 'operations')} in {counted(calls, 'call', 'calls')}"
+    print(f"{arguments.trace}: a run of {arguments.scheme}: {size}, no race")
+    return CLEAN
+
+
+def scheme_named(target: str) -> SchemeFunction:
+    """The one scheme that a name or `file.py:scheme` stands for. Raises TargetError where that is none, or several."""
+    if is_file(target):
+        return load(target)
+    found = subjects(target)
+    if target in found:
+        return found[target]
+    raise TargetError(f"{target!r} stands for {len(found)} schemes: say which, such as {next(iter(found))!r}")
+
+
+def _called(function: SchemeFunction, document: Document) -> list[Scheme]:
+    """The schemes that the calls of a trace were to run."""
+    calls = document.trace.program[-1].call + 1
+    given = document.arguments or ({},) * (0 if declared(function) else calls)
+    if len(given) != calls:
+        raise TraceFormatError(
+            f"the trace has {calls} calls, and 'calls' has the arguments of {len(given)}: it must say what each call was given, "
+            f"an object with {', '.join(parameter.name for parameter in declared(function))}"
+        )
+    return [called(function, arguments, f"calls[{number}]") for number, arguments in enumerate(given)]
