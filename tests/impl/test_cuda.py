@@ -7,6 +7,7 @@ import torch
 from plain import plain_read, random_blocks, random_rows, same
 
 from kvstage import AcceleratorDevice, NotFinishedError, PagedPool, Stager
+from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA or ROCm device here")
@@ -169,3 +170,48 @@ def test_many_calls_with_one_wait(device):
         assert batch.stats.launches == len(pools)
         for pool, read in zip(pools, reads, strict=True):
             assert same(read.result(), plain_read(pool.tensor.cpu(), TABLE, 3, 120))
+
+
+def test_pools_are_copied_to_the_host_and_back_and_on_the_device(device):
+    """Blocks of 32 rows on the device, of 64 at the host."""
+    pool, other, host = (
+        pool_of(device, 1),
+        pool_of(device, 2),
+        PagedPool(torch.zeros(4, 64, 512, dtype=torch.bfloat16).pin_memory()),
+    )
+    before = pool.tensor.cpu()
+    with Stager(device, scheme="direct") as stager:
+        stager.copy(pool, TABLE, host, [3, 1]).wait()
+        rows = plain_read(before, TABLE, 0, 128)
+        assert same(plain_read(host.tensor, [3, 1], 0, 128), rows)
+        for source, table in [(host, [3, 1]), (pool, TABLE)]:
+            copy = stager.copy(source, table, other, [8, 2, 6, 0])
+            copy.wait_stream()
+            seen = other.tensor.clone()
+            copy.wait()
+            assert same(plain_read(seen.cpu(), [8, 2, 6, 0], 0, 128), rows)
+            other.tensor.zero_()
+
+
+def test_rows_are_converted_at_the_host(device):
+    pool = pool_of(device, 1)
+    for scheme in ("gather_pinned", "gather"):
+        read = Stager(device, scheme=scheme).read(pool, TABLE, 5, 100, dtype=torch.float32)
+        read.wait()
+        expected = plain_read(pool.tensor.cpu(), TABLE, 5, 100)
+        numbers = ~expected.isnan()
+        assert same(read.result()[numbers], expected.float()[numbers])
+        assert read.result().isnan().equal(expected.isnan())
+
+
+def test_auto_measures_the_device_and_moves_the_right_rows(device):
+    pool, ordinary, pinned = pool_of(device, 1), torch.zeros(95, 512, dtype=torch.bfloat16), pinned_rows()
+    with Stager(device) as stager:
+        assert stager.costs is not None
+        assert stager.costs.kernels == {Memory.DEVICE, Memory.PINNED}
+        for out in (None, ordinary, pinned):
+            read = stager.read(pool, TABLE, 5, 100, out=out)
+            read.wait()
+            assert same(read.result(), plain_read(pool.tensor.cpu(), TABLE, 5, 100))
+            assert read.choice is not None
+            assert out is not ordinary or read.choice.scheme in ("gather", "ring", "per_run")
