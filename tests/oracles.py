@@ -87,11 +87,12 @@ def rows() -> tuple[Row, ...]:
         stated = obligation.statement
         if stated.theorem not in ("T1", "T3"):
             continue
-        before = found.get(stated.subject)
+        subject = stated.scheme if stated.direction == "-" else f"{stated.scheme} ({stated.direction})"
+        before = found.get(subject)
         theorems = f"{before.theorems}, {stated.theorem}" if before else stated.theorem
         verdict = Verdict.REFUTED if before and before.verdict is Verdict.REFUTED else stated.expected
         function: SchemeFunction = obligation.subject  # type: ignore[assignment]
-        found[stated.subject] = Row(stated.subject, verdict, theorems, function)
+        found[subject] = Row(subject, verdict, theorems, function)
     return tuple(found.values())
 
 
@@ -134,6 +135,7 @@ def table(names: Sequence[str]) -> Iterator[str]:
     """The whole page."""
     yield from HEAD.format(right=MOST_RIGHT).splitlines()
     head, *lines = body(names)
+    yield ""
     yield head
     yield "|" + "---|" * (len(names) + 3)
     yield from lines

@@ -63,12 +63,21 @@ def runs(pool: Region, index: Index, packed: Region) -> Runs:
     slots, size, row_bytes = pool.array.shape
     if packed.array.shape != (len(index), row_bytes):
         raise DeviceError(f"{len(index)} rows of {row_bytes} bytes do not fit packed rows of shape {list(packed.array.shape)}")
-    if not len(index) or index.min() < 0 or index.max() >= slots * size:
-        raise DeviceError(f"rows by number must be some of 0 to {slots * size - 1}: the kernel would leave the pool's memory")
+    if not len(index):
+        raise DeviceError("no rows are named: a kernel needs one at least")
     block = index // size
-    breaks = (np.diff(index) != 1) | (np.diff(block) != 0)
-    first = np.concatenate([[0], np.flatnonzero(breaks) + 1])
-    counts = np.diff(first, append=len(index))
+    breaks = np.flatnonzero((index[1:] - index[:-1] != 1) | (block[1:] != block[:-1]))
+    found = np.empty((len(breaks) + 1, 3), np.int64)
+    in_pool, first, counts = found[:, 0], found[:, 1], found[:, 2]
+    first[0] = 0
+    np.add(breaks, 1, out=first[1:])
+    np.subtract(first[1:], first[:-1], out=counts[:-1])
+    counts[-1] = len(index) - first[-1]
     at = block[first]
-    in_pool = pool.offset + at * pool.array.strides[0] + (index[first] - at * size) * row_bytes
-    return np.stack([in_pool, packed.offset + first * row_bytes, counts * row_bytes], axis=1)
+    if at.min() < 0 or at.max() >= slots:  # the rows of a run are in one block
+        raise DeviceError(f"rows by number must be some of 0 to {slots * size - 1}: the kernel would leave the pool's memory")
+    np.subtract(index[first], at * size, out=in_pool)
+    found *= row_bytes
+    in_pool += at * pool.array.strides[0] + pool.offset
+    first += packed.offset
+    return found
