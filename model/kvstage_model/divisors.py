@@ -14,23 +14,23 @@ from typing import TypeVar
 
 import z3
 
-from .symbolic import Term
+from .terms import Term, implication
 
 F = TypeVar("F")
 
 
 def times_one(d: Term, k: Term, kd: Term) -> Iterator[Term]:
     """What is assumed of kd = k * d alone."""
-    yield z3.Implies(k == 0, kd == 0)
-    yield z3.Implies(k >= 1, kd >= d)
-    yield z3.Implies(k <= -1, kd <= -d)
+    yield implication(k == 0, kd == 0)
+    yield implication(k >= 1, kd >= d)
+    yield implication(k <= -1, kd <= -d)
 
 
 def times_two(d: Term, a: Term, ad: Term, b: Term, bd: Term) -> Iterator[Term]:
     """What is assumed of ad = a * d and bd = b * d: the gap lemma, exact for neighbours."""
-    yield z3.Implies(a < b, ad + d <= bd)
-    yield z3.Implies(a + 1 == b, ad + d == bd)
-    yield z3.Implies(a == b, ad == bd)
+    yield implication(a < b, ad + d <= bd)
+    yield implication(a + 1 == b, ad + d == bd)
+    yield implication(a == b, ad == bd)
 
 
 def euclid(d: Term, k: Term, q: Term, qd: Term, r: Term) -> Iterator[Term]:
@@ -41,7 +41,7 @@ def euclid(d: Term, k: Term, q: Term, qd: Term, r: Term) -> Iterator[Term]:
 def remainder_two(d: Term, a: Term, ar: Term, b: Term, br: Term) -> Iterator[Term]:
     """What is assumed of two remainders: equal ones lie at least d apart, and d apart they are equal."""
     yield z3.Implies(z3.And(a < b, ar == br), a + d <= b)
-    yield z3.Implies(a + d == b, ar == br)
+    yield implication(a + d == b, ar == br)
 
 
 def lemmas(context: z3.Context) -> Iterator[tuple[str, Term]]:
@@ -100,7 +100,8 @@ class Divisor:
 
     def _guarded(self, facts: list[Term]) -> list[Term]:
         """The facts hold for d >= 1, which a path may have shown that other paths have not."""
-        return [z3.Implies(self.d >= 1, fact) for fact in facts]
+        positive = self.d >= 1
+        return [implication(positive, fact) for fact in facts]
 
 
 def _known(k: Term, terms: list[Term]) -> bool:

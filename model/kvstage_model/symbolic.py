@@ -6,15 +6,14 @@ Anything that an index can't do raises `Unsupported` by name: it is never silent
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, cast
 
 import z3
 
+from .terms import Term as Term
+
 if TYPE_CHECKING:
     from .world import World
-
-Term: TypeAlias = Any
-"""A z3 term (z3 ships no types)."""
 
 INDEXED = "a slot or an event is named by its index, as in Event('filled', i % slots), and needs no list or dict"
 """What to do in place of a list of events or slots."""

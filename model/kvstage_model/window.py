@@ -12,7 +12,7 @@ import z3
 from .axioms import AXIOMS, Edge, Moment, edges, own
 from .buffers import Access, Rows, overlap
 from .model import Instance, SchemeModel
-from .symbolic import Term
+from .terms import Term, conjunction, disjunction, implication
 
 
 class Window:
@@ -72,7 +72,7 @@ class Window:
         """Everything that is known: of the indices, of each operation's moments, and of every pair of operations."""
         for last in range(self._paired, len(self.instances)):
             instance = self.instances[last]
-            self._pairs.append(z3.Implies(instance.exists, z3.And(list(self._own(instance)))))
+            self._pairs.append(implication(instance.exists, self._all(*self._own(instance))))
             for other in self.instances[:last]:
                 key = (*other.key, *instance.key)
                 if key not in self.model.between:
@@ -85,11 +85,14 @@ class Window:
     def _ordered(self, first: Instance, second: Instance) -> Term:
         """What the axioms say where the first one is issued before the second one."""
         implied = [
-            z3.Implies(z3.And(*self._by(edge)), first.moment(edge.earlier) <= second.moment(edge.later))
+            implication(self._all(*self._by(edge)), first.moment(edge.earlier) <= second.moment(edge.later))
             for edge in edges(first.operation, second.operation)
             if not edge.last_record or self.model.on_one_stream(first.operation)
         ]
-        return z3.Implies(z3.And(self.before(first, second), first.exists, second.exists), z3.And(implied))
+        return implication(self._all(self.before(first, second), first.exists, second.exists), self._all(*implied))
+
+    def _all(self, *formulas: Term) -> Term:
+        return conjunction(self.world.context, formulas)
 
     def _by(self, edge: Edge) -> list[Term]:
         """When an edge holds, and the axioms that it rests on: where an earlier record counts, its stream must be in order."""
@@ -99,22 +102,24 @@ class Window:
     def _own(self, instance: Instance) -> Iterator[Term]:
         for rule in own(instance.operation):
             earlier, later = instance.moment(rule.earlier), instance.moment(rule.later)
-            yield z3.Implies(axiom(rule.axiom, self.world.context), earlier < later if rule.strict else earlier <= later)
+            yield implication(axiom(rule.axiom, self.world.context), earlier < later if rule.strict else earlier <= later)
 
     def _identified(self, first: Instance, second: Instance) -> list[Term]:
         """One operation, seen twice, has its moments once."""
         if (first.site.phase, first.site.position) != (second.site.phase, second.site.position):
             return []
         same_moments = [first.moment(moment) == second.moment(moment) for moment in Moment]
-        return [z3.Implies(z3.And(self.same(first, second), first.exists), z3.And(same_moments))]
+        return [implication(self._all(self.same(first, second), first.exists), self._all(*same_moments))]
 
     def before(self, first: Instance, second: Instance) -> Term:
         """Whether the host issues the first one before the second one."""
         in_step = z3.BoolVal(first.site.position < second.site.position, self.world.context)
-        in_phase = z3.Or(first.step < second.step, z3.And(first.step == second.step, in_step))
+        context = self.world.context
         if first.site.phase != second.site.phase:
-            in_phase = z3.BoolVal(first.site.phase < second.site.phase, self.world.context)
-        return z3.Or(first.call < second.call, z3.And(first.call == second.call, in_phase))
+            in_phase = z3.BoolVal(first.site.phase < second.site.phase, context)
+        else:
+            in_phase = disjunction(context, (first.step < second.step, self._all(first.step == second.step, in_step)))
+        return disjunction(context, (first.call < second.call, self._all(first.call == second.call, in_phase)))
 
     def same(self, first: Instance, second: Instance) -> Term:
         """Whether two instances are one operation."""

@@ -12,6 +12,7 @@ import z3
 
 from .divisors import Divisor
 from .symbolic import Index, Term, UnsupportedError, as_int, formula, term_of
+from .terms import tell
 
 R = TypeVar("R")
 
@@ -157,10 +158,10 @@ class World:
 
     def impossible(self, *conditions: Term) -> bool:
         """Whether the facts rule the conditions out. Only a proof counts."""
-        self._solver.add(*self.facts[self._asserted :])
+        tell(self._solver, self.facts[self._asserted :])
         self._asserted = len(self._facts)
         self._solver.push()
-        self._solver.add(*conditions)
+        tell(self._solver, conditions)
         answer = self._solver.check()
         self._solver.pop()
         return bool(answer == z3.unsat)

@@ -7,7 +7,7 @@ from enum import Enum
 
 import z3
 
-from kvstage_model.symbolic import Term
+from kvstage_model.terms import Term, tell
 
 LINEAR, NONLINEAR = "QF_UFLIA", "QF_NIA"
 """The logics of the queries, by SMT-LIB's names: the lemmas alone are not linear."""
@@ -52,7 +52,7 @@ class Query:
 
     def _smt2(self, *more: Term) -> str:
         solver = z3.Solver(ctx=self.doubt.ctx)
-        solver.add(*self.facts, self.premise, *more)
+        tell(solver, [*self.facts, self.premise, *more])
         return f"(set-logic {self.logic})\n{solver.to_smt2()}"
 
 
@@ -99,7 +99,7 @@ def ask(query: Query) -> Asked:
 def check(assertions: list[Term], seed: int = 0) -> tuple[Answer, int]:
     """z3's answer to whether all of them can hold, and the steps it took. Anything but sat or unsat is UNKNOWN."""
     solver = z3.Solver(ctx=assertions[-1].ctx)
-    solver.add(*assertions)
+    tell(solver, assertions)
     return answered(solver, seed)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import z3
 
-from kvstage_model.symbolic import Term
+from kvstage_model.terms import Term, tell
 
 from .query import Answer, Query, answered
 
@@ -63,7 +63,7 @@ def answers(query: Query, number: int) -> list[Answer]:
 
 def _text(parts: list[Term]) -> str:
     solver = z3.Solver(ctx=parts[-1].ctx)
-    solver.add(*parts)
+    tell(solver, parts)
     return str(solver.to_smt2())
 
 
