@@ -124,6 +124,7 @@ def test_the_call_returns_while_its_rows_are_under_way(device, scheme):
     assert same(read.result(), plain_read(pool.tensor.cpu(), TABLE, 5, 100))
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_no_wait_is_hidden_in_torch(device, scheme):
     """Torch raises where one of its own operations would wait for the device."""
