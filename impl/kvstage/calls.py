@@ -1,6 +1,7 @@
 """The calls of a stager: checked, performed, and remembered as long as something of them is under way."""
 
 import os
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from math import prod
@@ -22,6 +23,7 @@ from .convert import dtype_at_host, to_bfloat16, to_float32
 from .copies import copying
 from .device import Device
 from .errors import ClosedError
+from .leaving import leave_to_device
 from .pending import Pending, check_process
 from .pool import PagedPool, as_bytes
 from .rows import check_rows
@@ -46,6 +48,7 @@ class Calls:
         self._runtime = Runtime(device, self._buffers)
         self._lock = RLock()  # a hook that is told of an earlier transfer may call the stager
         self._under_way: deque[Pending] = deque()
+        weakref.finalize(self, leave_to_device, device, self._under_way, self._runtime.quarantined).atexit = False
         self._last: tuple[TouchedBlocks, PagedRows] | None = None
         self._closed = False
         self._process = os.getpid()

@@ -35,7 +35,7 @@ class Runtime:
     issued on it has ended: a scheme that has staging memory makes all its waits inside its call.
 
     A call that breaks off may leave copies under way. All memory that they may touch is kept, and the next call, or
-    `settle`, first waits for the streams that they are on: until then none of it is used again.
+    `settle`, first waits for the streams that they are on: until then none of it is used again. It is `quarantined`.
     """
 
     def __init__(self, device: Device[Any, Any], buffers: Buffers) -> None:
@@ -45,7 +45,7 @@ class Runtime:
         self._events: dict[str, dict[tuple[str, int], Any]] = {}
         self._addresses = Addresses()
         self._doubtful: list[str] = []
-        self._quarantined: list[torch.Tensor] = []
+        self.quarantined: list[torch.Tensor] = []
         self._loans: list[Loan] = []
 
     def submit(
@@ -87,7 +87,7 @@ class Runtime:
         """Nobody knows whether the work of a stream has ended: keeps its memory until `settle`."""
         if stream not in self._doubtful:
             self._doubtful.append(stream)
-        self._quarantined += memory
+        self.quarantined += memory
 
     def settle(self) -> int:
         """Waits for all streams in doubt, and lets go of the memory that was kept for their sake: the number of waits."""
@@ -97,7 +97,7 @@ class Runtime:
                 self._device.synchronize(self._doubtful[-1])
                 waits += 1
             self._doubtful.pop()
-        self._quarantined.clear()
+        self.quarantined.clear()
         while self._loans:
             self._loans.pop().give_back()
         return waits
@@ -107,10 +107,11 @@ class Runtime:
             for loan in loans:
                 loan.give_back()
             return
+        staged = [loan.tensor for loan in self._staging.values()]
         self._loans += [*self._staging.values(), *loans]
         self._staging, self._events = {}, {}
         for stream in streams:
-            self.doubt(stream, memory)
+            self.doubt(stream, (*memory, *staged))
 
     def _memory(self, scheme: Scheme, buffer: Buffer, given: dict[str, torch.Tensor], row_bytes: int) -> Bound:
         tensor = given.get(buffer.name)
