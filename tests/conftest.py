@@ -1,7 +1,8 @@
-"""What all tests share: the caches of a real forward pass, and the rule that picks which `extended` tests run."""
+"""What all tests share: the caches of a forward pass, a cache for the OpenCL driver, and which `extended` tests run."""
 
 import subprocess
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,15 @@ def _share(root: Path) -> tuple[int, str]:
         return 0, "default: no commit is checked out"
     commit = asked.stdout.strip()
     return int(commit, 16) % SHARES, f"commit {commit[:8]}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def opencl_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of its own for the OpenCL driver: a program that crashed once must not spoil later runs through it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("POCL_CACHE_DIR", str(tmp_path_factory.mktemp("pocl")))
+        patch.setenv("PYOPENCL_NO_CACHE", "1")
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ def names() -> dict[str, Any]:
 
 
 def test_the_page_runs_and_says_what_was_picked(names: dict[str, Any]) -> None:
-    assert len(BLOCKS) == 2
+    assert len(BLOCKS) == 3
     assert names["read"].choice.scheme in COPYING
     assert 40 < len(BLOCKS[0].splitlines()) < 90
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bench.pools import empty_pool, filled_pool, raw, same_bytes
-from kvstage import PagedPool, Stager, ThreadDevice
+from kvstage import OpenCLDevice, PagedPool, Stager, ThreadDevice
 
 if TYPE_CHECKING:
     from bench.glm import Cache
@@ -103,3 +103,18 @@ def test_a_wait_that_is_missing_gives_other_bytes(glm_caches: "tuple[Cache, ...]
         transfer.wait()
         assert (device.copies, device.waits) == (256, 256)
         assert not same_bytes(transfer.result(), rows)
+
+
+@pytest.mark.parametrize("scheme", ["gather_pinned", "ring"])
+def test_an_independent_driver_gives_the_forward_passs_own_bytes(scheme: str, glm_caches: "tuple[Cache, ...]") -> None:
+    """One latent and one indexer cache on PoCL: written into an empty pool, and read out of it."""
+    with OpenCLDevice() as device:
+        stager = Stager(device, scheme=scheme)
+        for seed, cache in enumerate(glm_caches[:2]):
+            pool = empty_pool(TOKENS, cache.rows.shape[1], seed)
+            stager.write(PagedPool(pool.tensor), pool.table, 0, cache.rows).wait()
+            assert same_bytes(pool.tensor, filled_pool(cache.rows, seed).tensor)
+            read = stager.read(PagedPool(pool.tensor), pool.table, 0, TOKENS)
+            read.wait()
+            assert same_bytes(read.result(), cache.rows)
+        assert (device.copies, device.launches) == ((0, 4) if scheme == "gather_pinned" else (1024, 0))
