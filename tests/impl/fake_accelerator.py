@@ -1,10 +1,13 @@
-"""An accelerator that is none: torch's interface to streams, doing all work at once on the CPU and noting who did what.
+"""An accelerator that is none: torch's interface to streams, on the CPU, noting who did what.
 
 `Noted(stream, what)` are in the order of the host's calls. Tensor operations are noted with the stream that was current.
+The `fake` does its work at once; the `late` one puts off what moves rows until somebody waits for it: a missing wait or
+a missing order shows in the bytes.
 """
 
 import weakref
-from collections.abc import Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +45,12 @@ class FakeAccelerator:
         self.current = CALLER
         self.streams: list[str] = []
         self.finished = True
+        self.late: set[str] | None = None
+        """Streams beside those of the device whose work is put off; None: nothing is."""
+        self.running = False
+        self._queues: dict[str, deque[Callable[[], object]]] = defaultdict(deque)
+        self._issued: dict[str, int] = defaultdict(int)
+        self._ended: dict[str, int] = defaultdict(int)
         fake = self
 
         class Stream:
@@ -51,24 +60,30 @@ class FakeAccelerator:
 
             def synchronize(self) -> None:
                 fake.note(self.name, "synchronize")
+                fake.run(self.name)
 
         class Event:
             def __init__(self, device: Any = None) -> None:
                 self.marks: str | None = None
+                self.number = 0
 
             def record(self, stream: Stream) -> None:
-                self.marks = stream.name
+                self.marks, self.number = stream.name, fake._issued[stream.name]
                 fake.note(stream.name, "record")
 
             def wait(self, stream: Stream) -> None:
                 if self.marks is not None:
                     fake.note(stream.name, f"wait for {self.marks}")
+                    marks, number = self.marks, self.number
+                    fake.put(stream.name, lambda: fake.run(marks, number))
 
             def query(self) -> bool:
-                return fake.finished
+                return fake.finished and (self.marks is None or fake._ended[self.marks] >= self.number)
 
             def synchronize(self) -> None:
                 fake.note("host", f"wait for {self.marks}")
+                if self.marks is not None:
+                    fake.run(self.marks, self.number)
 
         self.Stream, self.Event = Stream, Event
 
@@ -77,6 +92,24 @@ class FakeAccelerator:
 
     def note(self, stream: str, what: str) -> None:
         self.log.append(Noted(stream, what))
+
+    def put(self, stream: str, work: Callable[[], object]) -> None:
+        """Does it now, or puts it off."""
+        if self.late is None or (stream == CALLER and CALLER not in self.late):
+            work()
+            return
+        self._queues[stream].append(work)
+        self._issued[stream] += 1
+
+    def run(self, stream: str, number: int | None = None) -> None:
+        """Does what is put off on a stream, up to a number of pieces, or all."""
+        with torch.inference_mode():
+            while self._ended[stream] < (self._issued[stream] if number is None else number):
+                work = self._queues[stream].popleft()
+                self._ended[stream] += 1
+                before, self.running = self.running, True
+                work()
+                self.running = before
 
     def get_device_module(self, device: Any) -> "FakeAccelerator":
         return self
@@ -126,10 +159,12 @@ class Noting(TorchDispatchMode):
         self._fake = fake
 
     def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), options: Any = None) -> Any:
-        for name, what in MOVES.items():
-            if f"aten.{name}" in str(function):
-                self._fake.note(self._fake.current, what)
-        return function(*arguments, **(options or {}))
+        options, moves = options or {}, [what for name, what in MOVES.items() if f"aten.{name}" in str(function)]
+        if not moves or self._fake.running:
+            return function(*arguments, **options)
+        self._fake.note(self._fake.current, moves[0])
+        self._fake.put(self._fake.current, lambda: function(*arguments, **options))
+        return options.get("out", arguments[0])
 
 
 @pytest.fixture
@@ -144,3 +179,10 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeAccelerator]:
         monkeypatch.setattr(module, "at_host", lambda tensor: not within(tensor, fake.device_memory))
     with Noting(fake):
         yield fake
+
+
+@pytest.fixture
+def late(fake: FakeAccelerator) -> FakeAccelerator:
+    """The same, late; the caller's stream is not, unless a test adds CALLER to `late.late`."""
+    fake.late = set()
+    return fake
