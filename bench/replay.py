@@ -1,6 +1,5 @@
 """Recorded staging calls, made again without the model: by any scheme, on any device, verified each time."""
 
-import gc
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -77,7 +76,6 @@ class Replay:
         if scheme == FLAT:
             return self._copies(recording)
         self._prepare(recording)
-        gc.collect()  # or some leg pays for what others have left
         seconds, waiting, stats = [], [], Stats()
         with Stager(self._device, scheme=scheme) as stager:
             for step in recording.steps:
