@@ -45,7 +45,7 @@ def test_the_page_is_what_happens(tmp_path: Path) -> None:
             assert "8 schedules" in drawn
             (picture,) = (tmp_path / "pictures").glob("per_row-without*.read/race.txt")
             assert picture.read_text(encoding="utf-8") == text
-    assert commands == 7
+    assert commands == 8
 
 
 def test_the_picture_is_the_one_that_the_command_draws(tmp_path: Path) -> None:

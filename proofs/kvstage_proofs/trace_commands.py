@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from kvstage_model.library import LIBRARY
 from kvstage_model.parameters import SchemeFunction, declared
 from kvstage_model.races import HappensBefore
 from kvstage_model.scheme import Scheme
@@ -95,13 +96,13 @@ def _write(file: Path, text: str) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    function = scheme_named(arguments.scheme)
+    functions = schemes_named(arguments.scheme)
     try:
         document = read_file(arguments.trace)
     except OSError as error:
         raise TraceFileError(f"can't read {arguments.trace}: {error.strerror}") from error
     trace = document.trace
-    violations = check(trace, _called(function, document))
+    violations = check(trace, _called(functions, document))
     for violation in violations:
         print(*violation.lines, sep="\n")
         if violation.race is not None:
@@ -117,23 +118,30 @@ def _check(arguments: argparse.Namespace) -> int:
     return CLEAN
 
 
-def scheme_named(target: str) -> SchemeFunction:
-    """The one scheme that a name or `file.py:scheme` stands for. Raises TargetError where that is none, or several."""
+def schemes_named(target: str) -> tuple[SchemeFunction, ...]:
+    """The one scheme that a name or `file.py:scheme` stands for: as it is proved, and as the library calls it, if it does.
+
+    The one takes any runs of rows, the other a block table. Raises TargetError where it stands for none, or for several.
+    """
     if is_file(target):
-        return load(target)
+        return (load(target),)
     found = subjects(target)
-    if target in found:
-        return found[target]
-    raise TargetError(f"{target!r} stands for {len(found)} schemes: say which, such as {next(iter(found))!r}")
+    if target not in found:
+        raise TargetError(f"{target!r} stands for {len(found)} schemes: say which, such as {next(iter(found))!r}")
+    scheme, _, direction = target.rpartition(".")
+    pair = LIBRARY.get(scheme)
+    return (found[target],) if pair is None else (found[target], {"read": pair.read, "write": pair.write}[direction])
 
 
-def _called(function: SchemeFunction, document: Document) -> list[Scheme]:
+def _called(functions: tuple[SchemeFunction, ...], document: Document) -> list[Scheme]:
     """The schemes that the calls of a trace were to run."""
     calls = document.trace.program[-1].call + 1
-    given = document.arguments or ({},) * (0 if declared(function) else calls)
+    names = [[parameter.name for parameter in declared(function)] for function in functions]
+    given = document.arguments or ({},) * (0 if all(names) else calls)
     if len(given) != calls:
         raise TraceFormatError(
             f"the trace has {calls} calls, and 'calls' has the arguments of {len(given)}: it must say what each call was given, "
-            f"an object with {', '.join(parameter.name for parameter in declared(function))}"
+            f"an object with {' or with '.join(', '.join(each) for each in names)}"
         )
-    return [called(function, arguments, f"calls[{number}]") for number, arguments in enumerate(given)]
+    fitting = [next((f for f, each in zip(functions, names, strict=True) if set(each) == set(k)), functions[0]) for k in given]
+    return [called(function, given[number], f"calls[{number}]") for number, function in enumerate(fitting)]

@@ -1,10 +1,13 @@
 """The recorder: what it notes, when it happened, and what can't be recorded."""
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from devices import REAL
 from plain import plain_read, random_blocks, same
 
 from kvstage import PagedPool, SimDevice, Stager, ThreadDevice
@@ -29,10 +32,10 @@ def scheme(name: str):
     return LIBRARY[name].read(ROWS, **options, **({"chunk": usual_chunk(ROWS)} if name == "gather" else {}))
 
 
-def recorded(name: str, calls: int = 1, timed: bool = False) -> Trace:
-    """The trace of reads on worker threads."""
+def recorded(name: str, calls: int = 1, timed: bool = False, kind: Callable[[], Any] = ThreadDevice) -> Trace:
+    """The trace of reads on a device."""
     blocks = random_blocks(1, 4, 2, (3,), torch.uint8)
-    with RecordingDevice(ThreadDevice(), timed=timed) as device:
+    with RecordingDevice(kind(), timed=timed) as device:
         stager = Stager(device, scheme=name, slots=2 if name in ("ring", "gather") else None)
         for _ in range(calls):
             with device.call():
@@ -47,10 +50,11 @@ def recorded(name: str, calls: int = 1, timed: bool = False) -> Trace:
 SOME = ("per_row", "per_block", "direct", "ring", "gather_pinned", "gather")
 
 
+@pytest.mark.parametrize("kind", REAL)
 @pytest.mark.parametrize("timed", [False, True])
 @pytest.mark.parametrize("name", SOME)
-def test_a_recorded_run_is_its_schemes_by_names_of_its_own(name: str, timed: bool) -> None:
-    trace = recorded(name, calls=2, timed=timed)
+def test_a_recorded_run_is_its_schemes_by_names_of_its_own(name: str, timed: bool, kind: str) -> None:
+    trace = recorded(name, 2, timed, REAL[kind])
     assert check(trace, scheme(name)) == ()
     assert check(read(as_json(trace).encode()).trace, scheme(name)) == ()
     assert all((event.at is not None) == timed for event in trace.events)

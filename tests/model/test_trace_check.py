@@ -26,7 +26,7 @@ from kvstage_model.schedules import IssueOrder, delays
 from kvstage_model.scheme import Scheme
 from kvstage_model.simulator import simulate
 from kvstage_model.trace import Issued, Trace, TraceEvent
-from kvstage_model.trace_check import MOST_RUNS, Violation, check
+from kvstage_model.trace_check import MOST_RUNS, NOT_YET, Violation, check
 from kvstage_model.trace_errors import EmptyTraceError, TraceError, TraceTooLargeError
 from kvstage_model.trace_match import Names, departure
 from kvstage_model.variants import Named, orderings, without
@@ -205,5 +205,8 @@ def test_what_shows_nothing_is_an_error() -> None:
     with pytest.raises(TraceError, match="1 calls, and 2 schemes"):
         check(trace, [staged, staged])
     long = issued([SyncStream("s")] * (MOST_RUNS + 1))
-    with pytest.raises(TraceTooLargeError, match="601 runs"):
+    with pytest.raises(TraceTooLargeError, match=f"{MOST_RUNS + 1} operations"):
         check(Trace(long, (TraceEvent(0, Moment.BEGIN),)), staged)
+    asking = issued([QueryEvent(Event("e"), 0)] * (MOST_RUNS // NOT_YET + 1))
+    with pytest.raises(TraceTooLargeError, match=f"{MOST_RUNS + NOT_YET} operations"):
+        check(Trace(asking, (TraceEvent(0, Moment.BEGIN),)), staged)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kvstage_model.library import LIBRARY
 from kvstage_model.trace_reader import read_file
 from kvstage_proofs.cli import main
 from kvstage_proofs.trace_files import subjects, traces
@@ -112,6 +113,21 @@ def test_a_run_with_another_table_is_no_run_of_what_was_called(per_row: Path, ca
     file.write_text(json.dumps(value), encoding="utf-8")
     code = main(["check", str(file), "--scheme", "per_row.read"])
     assert (code, "the rows are others" in capsys.readouterr().out) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["per_row.read", "ring.write", "gather.read", "direct.write"])
+def test_a_call_of_the_library_is_checked_by_the_name_of_its_scheme_too(name: str, tmp_path: Path, capsys: Captured) -> None:
+    """As it is proved, a scheme takes any runs; as the library calls it, a block table."""
+    scheme, direction = name.split(".")
+    function = getattr(LIBRARY[scheme], direction)
+    written = list(traces(function))
+    assert len(written) > 2
+    for number, each in enumerate(written[:2]):
+        file = tmp_path / f"{number}.json"
+        file.write_text(each.text("json"), encoding="utf-8")
+        assert "table" in each.arguments[0]["rows"]
+        assert main(["check", str(file), "--scheme", name]) == 0
+    assert capsys.readouterr().out.count("no race") == 2
 
 
 @pytest.mark.parametrize(
