@@ -5,6 +5,7 @@ before: numpy would count a negative one from the end, and `take` clips one that
 """
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,7 +42,7 @@ class HostKernels:
             _check(slots, source)
             packed = target[first:last].reshape(len(slots), size * row_bytes)
             if source.flags.c_contiguous:
-                np.take(source.reshape(len(source), -1), slots, axis=0, out=packed, mode="clip")
+                np.take(_blocks(source), slots, out=_blocks(packed), mode="clip")
             else:
                 _select(source, slots, packed)
 
@@ -53,8 +54,7 @@ class HostKernels:
                 target[slots, rows] = source[first:last]
                 continue
             _check(slots, target)
-            blocks, packed = _widest(target, source[first:last].reshape(len(slots), size * row_bytes))
-            blocks[slots] = packed
+            _blocks(target)[slots] = _blocks(source[first:last].reshape(len(slots), size * row_bytes))
 
     def _parts(self, index: Index, size: int) -> list[Part]:
         last = self._last
@@ -64,6 +64,14 @@ class HostKernels:
         if not index.flags.writeable:  # nobody will change it
             self._last = index, size, parts
         return parts
+
+
+def _blocks(pool: Bytes) -> NDArray[np.void]:
+    """A pool, or rows packed in blocks, with a block for an element: numpy moves each in one piece."""
+    block = prod(pool.shape[1:])
+    rows = np.lib.stride_tricks.as_strided(pool, (len(pool), block), (pool.strides[0], 1))  # reshape might copy
+    items: NDArray[np.void] = rows.view(np.dtype((np.void, block)))[:, 0]
+    return items
 
 
 def _select(source: Bytes, slots: Index, packed: Bytes) -> None:
