@@ -12,15 +12,13 @@ from .pending import Pending
 
 
 def leave_to_device(device: Device[Any, Any], under_way: deque[Pending], in_doubt: list[torch.Tensor]) -> None:
-    """Keeps what copies may still touch as long as the device lives, which finishes them before it is closed.
+    """Keeps what copies may still touch until their transfer is waited for, or else as long as the device lives.
 
-    Nobody waits here: this runs wherever Python lets go of the stager.
+    Nobody waits or asks here: this runs wherever Python lets go of the stager, and a query that says yes is a wait.
     """
     kept = [tuple(in_doubt), *(pending.forget() for pending in under_way)]
     if not any(kept):
         return
     weakref.finalize(device, kept.clear).atexit = False
     for number, pending in enumerate(under_way, 1):
-        pending.at_end(partial(kept.__setitem__, number, ()))  # its transfer may still be waited for
-        if pending.is_over():
-            kept[number] = ()
+        pending.at_end(partial(kept.__setitem__, number, ()))

@@ -83,10 +83,6 @@ class Pending:
             check_process(self._process)
             self._device.order_before(self._event, stream)
 
-    def is_over(self) -> bool:
-        """Whether the work has ended, asked in passing: nothing follows from it."""
-        return self.ended or bool(self._device.query(self._event))
-
     def forget(self) -> tuple[torch.Tensor, ...]:
         """Nobody will learn how the work ended: hands over the memory that it may still touch."""
         memory, self._memory = self._memory, ()

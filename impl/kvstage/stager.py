@@ -53,7 +53,7 @@ class Stager:
     done: the library does not look for that.
 
     Memory that work under way may touch is kept by the transfer and by the stager, also when the transfer is dropped;
-    and by the device, when the stager is. `close`, or leaving the `with`, waits for all of it. A call that breaks off, by
+    and by the device, when both are. `close`, or leaving the `with`, waits for all of it. A call that breaks off, by
     an error of the device or from the keyboard, leaves each row that it writes as it was, as it should be, or half of
     each; all other rows are untouched. Its copies may still run: the next call, or `close`, waits for them before it does
     anything else, and nothing of their memory is used again until then. After a fork the child gets ForkedError from every
