@@ -55,20 +55,20 @@ def _legs(device: dict[str, Any], step: dict[str, Any]) -> Iterator[str]:
         f"{step['rows_written']} rows written"
     )
     yield (
-        f"all else takes {_spread(step['rest_milliseconds'], 0)} ms; the pass with no staging at all took "
+        f"all else takes {_spread(step['rest_milliseconds'])} ms; the pass with no staging at all took "
         f"{step['unstaged_milliseconds']:.0f} ms"
     )
     yield (
-        f"{'scheme':13} {'copies':>8} {'launches':>8} {'waits':>8} {'MB':>7} {'staging, ms':>29} {'submit':>8} {'wait':>8} "
-        f"{'share of the step':>22} {'to flat':>8} {'runs':>4}"
+        f"{'scheme':13} {'copies':>8} {'launches':>8} {'waits':>8} {'MB':>7} {'staging, ms':>24} {'submit':>8} {'wait':>8} "
+        f"{'step, ms':>9} {'share of the step':>22} {'to flat':>7} {'runs':>4}"
     )
     for row in device["legs"]:
         if row["step"] == step["step"]:
-            share = "" if row["scheme"] == FLAT else _percent(row["share"])
+            share, step_ = ("", "") if row["scheme"] == FLAT else (_percent(row["share"]), f"{row['step_milliseconds']:.0f}")
             yield (
                 f"{row['scheme']:13} {row['copies']:8} {row['launches']:8} {row['waits']:8} {row['bytes'] / 1e6:7.1f} "
-                f"{_spread(row['staging_milliseconds'], 1):>29} {row['submission_milliseconds']:8.1f} "
-                f"{row['waiting_milliseconds']:8.1f} {share:>22} {row['to_flat']:8.1f} {len(row['rounds']):4}"
+                f"{_spread(row['staging_milliseconds']):>24} {row['submission_milliseconds']:8.1f} "
+                f"{row['waiting_milliseconds']:8.1f} {step_:>9} {share:>22} {row['to_flat']:7.1f} {len(row['rounds']):4}"
             )
 
 
@@ -98,7 +98,8 @@ def _growth(report: dict[str, Any]) -> Iterator[str]:
     yield "  " + ", ".join(f"{row['tokens']} tokens: {row['rows_read']}" for row in report["growth"])
 
 
-def _spread(values: dict[str, float], digits: int) -> str:
+def _spread(values: dict[str, float]) -> str:
+    digits = 1 if values["median"] < 1000 else 0
     return f"{values['median']:.{digits}f} [{values['least']:.{digits}f}, {values['most']:.{digits}f}]"
 
 
