@@ -64,7 +64,10 @@ class OpenCLDevice(NamedStreams):
         self._hold: Hold[Gate] | None = None
         self._spans: list[Span] | None = None
         self._number = 0
-        weakref.finalize(self, _finish, self._process, self._queues)  # what is under way may touch memory that it keeps
+        self._holds: list[Hold[Gate]] = []
+        weakref.finalize(
+            self, _finish, self._process, self._queues, self._holds
+        )  # what is under way may touch memory that it keeps
 
     def view(self, memory: Memory, tensor: torch.Tensor) -> Region:
         """A handle on a CPU tensor, whatever the kind of memory. Raises DeviceError for other tensors."""
@@ -170,11 +173,14 @@ class OpenCLDevice(NamedStreams):
         """
         if self._hold:
             raise DeviceError("this device is held already: leave the first hold before the next")
-        self._hold = hold = Hold(which, lambda: Gate(self._driver))
+        driver = self._driver
+        self._hold = hold = Hold(which, lambda: Gate(driver))
+        self._holds.append(hold)
         try:
             yield hold
         finally:
             self._hold = None
+            self._holds.remove(hold)
             hold.release()
 
     @contextmanager
@@ -264,8 +270,11 @@ class OpenCLDevice(NamedStreams):
             raise ClosedError("this OpenCLDevice is closed: make a new one, or move the call into its `with`")
 
 
-def _finish(process: int, queues: dict[str, Queue]) -> None:
+def _finish(process: int, queues: dict[str, Queue], holds: list[Hold[Gate]]) -> None:
+    """Ends the work of a device that nobody has, or at the interpreter's end: also what a hold that was never left keeps back."""
     if os.getpid() == process:
+        for hold in holds:
+            hold.release()
         for queue in queues.values():
             if queue.last:
                 queue.last.block()

@@ -15,7 +15,7 @@ import pytest
 import torch
 from devices import everything, ones, zeros
 
-from kvstage import DeviceError, ForkedError, OpenCLDevice, OpenCLMissingError, PagedPool, Stager, opencl_driver
+from kvstage import DeviceError, ForkedError, OpenCLDevice, OpenCLMissingError, PagedPool, Stager, opencl_device, opencl_driver
 from kvstage.opencl_kernels import runs
 from kvstage.opencl_queue import Gate
 from kvstage_model.buffers import Memory
@@ -186,6 +186,15 @@ def test_a_device_that_is_dropped_ends_its_work_first():
     gc.collect()
     assert dropped() is None
     assert target.sum == 1 << 22
+
+
+def test_at_the_end_a_hold_that_was_never_left_keeps_nobody_up(device):
+    source, target = ones(device), zeros(device)
+    with device.hold(everything):
+        device.copy("a", source.handle, target.handle)
+        assert target.sum == 0
+        opencl_device._finish(os.getpid(), device._queues, device._holds)  # what the interpreter calls when it ends
+        assert target.sum == 4
 
 
 def test_a_tensor_larger_than_a_memory_object_may_be_is_refused(device):
