@@ -79,7 +79,7 @@ class OpenCLDevice(NamedStreams):
     def allocate(self, memory: Memory, size: int) -> torch.Tensor:
         """Host memory, not initialised."""
         self._check_open()
-        return torch.empty(size, dtype=torch.uint8)
+        return torch.empty(size, dtype=torch.uint8, device="cpu")
 
     def copy(self, stream: str, source: Region, target: Region) -> None:
         """Enqueues a copy. Raises DeviceError where the two sides differ in size."""
@@ -87,15 +87,13 @@ class OpenCLDevice(NamedStreams):
         if size != target.array.nbytes:
             raise DeviceError(f"a copy of {size} bytes to {target.array.nbytes} bytes: both sides must have the same shape")
         queue, number, wait_for = self._next_work(stream)
-        event = self._driver.cl.enqueue_copy(
-            queue.commands,
-            target.memory.buffer,
-            source.memory.buffer,
-            byte_count=size,
-            src_offset=source.offset,
-            dst_offset=target.offset,
-            wait_for=wait_for,
-        )
+        if size:
+            ends = {"byte_count": size, "src_offset": source.offset, "dst_offset": target.offset}
+            event = self._driver.cl.enqueue_copy(
+                queue.commands, target.memory.buffer, source.memory.buffer, wait_for=wait_for, **ends
+            )
+        else:  # which OpenCL refuses to copy
+            event = self._driver.cl.enqueue_marker(queue.commands, wait_for=wait_for)
         self._put(queue, number, event, source, target)
         self.copies += 1
 

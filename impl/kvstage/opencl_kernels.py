@@ -51,6 +51,8 @@ class Mover:
         return self._launch(commands, packed, pool, runs(pool, index, packed)[:, [1, 0, 2]], wait_for)
 
     def _launch(self, commands: Any, source: Region, target: Region, table: Runs, wait_for: list[Any]) -> tuple[Any, Any]:
+        if not len(table):
+            return self._cl.enqueue_marker(commands, wait_for=wait_for), None
         flags = self._cl.mem_flags
         listed = self._cl.Buffer(self._context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=np.ascontiguousarray(table))
         self._kernel.set_args(source.memory.buffer, target.memory.buffer, listed, np.int64(len(table)))
@@ -64,7 +66,7 @@ def runs(pool: Region, index: Index, packed: Region) -> Runs:
     if packed.array.shape != (len(index), row_bytes):
         raise DeviceError(f"{len(index)} rows of {row_bytes} bytes do not fit packed rows of shape {list(packed.array.shape)}")
     if not len(index):
-        raise DeviceError("no rows are named: a kernel needs one at least")
+        return np.empty((0, 3), np.int64)
     block = index // size
     breaks = np.flatnonzero((index[1:] - index[:-1] != 1) | (block[1:] != block[:-1]))
     found = np.empty((len(breaks) + 1, 3), np.int64)

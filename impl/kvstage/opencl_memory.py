@@ -55,7 +55,7 @@ class Memories:
         return Region(memory, tensor.numpy(), int(tensor.storage_offset()))
 
     def _over(self, storage: torch.UntypedStorage) -> HostMemory:
-        whole: NDArray[np.uint8] = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
+        whole: NDArray[np.uint8] = torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage).numpy()
         flags = self._cl.mem_flags
         try:
             buffer = self._cl.Buffer(self._context, flags.READ_WRITE | flags.USE_HOST_PTR, hostbuf=whole)

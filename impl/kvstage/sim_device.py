@@ -63,7 +63,7 @@ class SimDevice(NamedStreams, Machine):
     def allocate(self, memory: Memory, size: int) -> torch.Tensor:
         """Host memory, filled with UNWRITTEN."""
         self._check_open()
-        return torch.full((size,), UNWRITTEN, dtype=torch.uint8)
+        return torch.full((size,), UNWRITTEN, dtype=torch.uint8, device="cpu")
 
     def copy(self, stream: str, source: Bytes, target: Bytes) -> None:
         """Issues a copy of two halves."""

@@ -65,7 +65,7 @@ class ThreadDevice(NamedStreams):
     def allocate(self, memory: Memory, size: int) -> torch.Tensor:
         """Host memory, not initialised."""
         self._check_open()
-        return torch.empty(size, dtype=torch.uint8)
+        return torch.empty(size, dtype=torch.uint8, device="cpu")
 
     def copy(self, stream: str, source: Bytes, target: Bytes) -> None:
         """Queues a copy; the stream's worker does it later."""

@@ -110,6 +110,29 @@ def test_runs_of_a_slot_are_copied_and_nothing_beside_them(late):
     assert packed[0].tolist() == [[0] * 4, *pool[2].tolist(), pool[0, 1].tolist(), [0] * 4]
 
 
+def test_no_rows_are_moved_like_others_in_their_turn(late):
+    pool, packed = torch.ones(3, 2, 4, dtype=torch.uint8), torch.zeros(1, 5, 4, dtype=torch.uint8)
+    source, target = late.view(Memory.DEVICE, pool), late.view(Memory.PINNED, packed)
+    none = np.empty(0, np.int64)
+    late.copy("a", source[1, 0:0], target[0, 2:2])
+    late.gather("a", source, none, target[0, 2:2])
+    late.scatter("a", target[0, 2:2], source, none)
+    late.copy("a", source[1, 0:1], target[0, 2:3])
+    late.synchronize("a")
+    assert packed[0].sum(dim=1).tolist() == [0, 0, 4, 0, 0]
+    assert pool.all()
+    assert (late.copies, late.launches) == (2, 2)
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_memory_is_the_hosts_whatever_torchs_default_device_is(name):
+    with LATE[name]() as device, torch.device("meta"):
+        tensor = device.allocate(Memory.PINNED, 8)
+        assert tensor.device.type == "cpu"
+        handle = device.view(Memory.PINNED, tensor.view(1, 2, 4))
+        device.copy("a", handle[0, 0:1], handle[0, 1:2])
+
+
 def test_only_host_tensors(late):
     tensor = torch.zeros(1, 2, 3, dtype=torch.uint8, device="meta")
     with pytest.raises(DeviceError, match="meta"):

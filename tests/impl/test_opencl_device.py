@@ -118,16 +118,14 @@ def test_sides_of_different_size_are_refused_and_nothing_is_written(device):
     assert (target.sum, device.copies) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("index", "says"), [([6], "0 to 5"), ([-1], "0 to 5"), ([0, 6], "0 to 5"), ([4, 5, 6], "0 to 5"), ([], "no rows are named")]
-)
-def test_rows_outside_the_pool_are_refused_and_nothing_is_launched(device, index, says):
+@pytest.mark.parametrize("index", [[6], [-1], [0, 6], [4, 5, 6]])
+def test_rows_outside_the_pool_are_refused_and_nothing_is_launched(device, index):
     pool = torch.zeros(3, 2, 4, dtype=torch.uint8)
-    packed = torch.ones(1, max(len(index), 1), 4, dtype=torch.uint8)
+    packed = torch.ones(1, len(index), 4, dtype=torch.uint8)
     handles = device.view(Memory.DEVICE, pool), device.view(Memory.PINNED, packed)[0, 0 : len(index)]
-    with pytest.raises(DeviceError, match=says):
+    with pytest.raises(DeviceError, match="some of 0 to 5"):
         device.gather("a", handles[0], np.array(index, np.int64), handles[1])
-    with pytest.raises(DeviceError, match=says):
+    with pytest.raises(DeviceError, match="some of 0 to 5"):
         device.scatter("a", handles[1], handles[0], np.array(index, np.int64))
     assert (pool.sum(), packed.sum(), device.launches) == (0, packed.numel(), 0)
 
