@@ -25,7 +25,9 @@ CACHES = LAYERS * len(WIDTHS)
 ROUNDS = 5
 FEW = 20_000
 """A leg with more waits is timed once: noise averages out in so many."""
-FLAT = "one flat copy"
+FLAT, BY_TORCH = "one flat copy", "flat copy, by torch"
+"""The device's own, of each cache; and torch's `copy_`, where the host addresses the pools. A memcpy of megabytes may pass
+the caches of the CPU by, which neither torch nor any copy of single blocks does."""
 TABLE_SEED = 1000
 """Of the table, which all caches of a sequence have in common."""
 
@@ -39,6 +41,7 @@ class Cache:
     """A pool on the device, its table, the rows that it holds in the order of the sequence, and pinned memory for as many."""
 
     pool: torch.Tensor
+    paged: PagedPool
     table: list[int]
     rows: torch.Tensor
     out: torch.Tensor
@@ -62,6 +65,8 @@ def measure(device: Any, rows: int, schemes: Sequence[str] = tuple(LIBRARY), rou
     costs = measured(device)
     stagers = {name: Stager(device, scheme=name) for name in schemes} | {"auto": Stager(device, costs=costs)}
     legs = [_flat(device, caches)]
+    if caches[0].pool.device.type == "cpu":
+        legs.append(_flat_by_torch(caches))
     for name, stager in stagers.items():
         try:
             _read(stager, caches[:1])
@@ -87,7 +92,7 @@ def measure(device: Any, rows: int, schemes: Sequence[str] = tuple(LIBRARY), rou
         "rows": rows,
         "bytes": sum(cache.rows.nbytes for cache in caches),
         "costs": {"source": costs.source, "values": values, "kernels": sorted(memory.value for memory in costs.kernels)},
-        "picked": stagers["auto"].choice(PagedPool(caches[0].pool), caches[0].table, 0, rows).why,  # type: ignore[union-attr]
+        "picked": stagers["auto"].choice(caches[0].paged, caches[0].table, 0, rows).why,  # type: ignore[union-attr]
         "legs": [_row(leg.name, seconds[leg.name], stats[leg.name], flat, costs) for leg in legs],
     }
 
@@ -131,7 +136,8 @@ def _cache(device: Any, rows: int, width: int, seed: int) -> Cache:
     given.view(torch.uint8).copy_(held)
     pool = device.allocate(Memory.DEVICE, host.numel()).view(host.shape)
     pool.copy_(host)
-    return Cache(pool.view(torch.bfloat16), table, given, out)
+    tensor = pool.view(torch.bfloat16)
+    return Cache(tensor, PagedPool(tensor), table, given, out)
 
 
 def _pinned(device: Any, rows: int, width: int) -> torch.Tensor:
@@ -152,12 +158,18 @@ def _flat(device: Any, caches: list[Cache]) -> Leg:
         device.synchronize("flat")
         return Stats(copies=len(ends), waits=1, bytes=sum(cache.rows.nbytes for cache in caches))
 
-    def verify() -> None:
-        run()
-        for number, cache in enumerate(caches):
-            _same(FLAT, number, cache.out, cache.pool.view(-1)[: cache.out.numel()].cpu().view(cache.out.shape))
+    return Leg(FLAT, run, lambda: _check_flat(FLAT, run, caches))
 
-    return Leg(FLAT, run, verify)
+
+def _flat_by_torch(caches: list[Cache]) -> Leg:
+    ends = [(cache.pool.view(-1)[: cache.out.numel()], cache.out.view(-1)) for cache in caches]
+
+    def run() -> Stats:
+        for source, target in ends:
+            target.copy_(source)
+        return Stats(copies=len(ends), bytes=sum(cache.rows.nbytes for cache in caches))
+
+    return Leg(BY_TORCH, run, lambda: _check_flat(BY_TORCH, run, caches))
 
 
 def _leg(name: str, stager: Stager, caches: list[Cache], move: Callable[..., Stats], check: Callable[..., None]) -> Leg:
@@ -170,7 +182,7 @@ def _leg(name: str, stager: Stager, caches: list[Cache], move: Callable[..., Sta
 def _read(stager: Stager, caches: list[Cache]) -> Stats:
     with stager.batch() as batch:
         for cache in caches:
-            batch.read(PagedPool(cache.pool), cache.table, 0, len(cache.rows), out=cache.out)
+            batch.read(cache.paged, cache.table, 0, len(cache.rows), out=cache.out)
     batch.wait()
     return batch.stats
 
@@ -178,9 +190,17 @@ def _read(stager: Stager, caches: list[Cache]) -> Stats:
 def _write(stager: Stager, caches: list[Cache]) -> Stats:
     with stager.batch() as batch:
         for cache in caches:
-            batch.write(PagedPool(cache.pool), cache.table, 0, cache.rows)
+            batch.write(cache.paged, cache.table, 0, cache.rows)
     batch.wait()
     return batch.stats
+
+
+def _check_flat(name: str, run: Callable[[], Stats], caches: list[Cache]) -> None:
+    for cache in caches:
+        cache.out.view(torch.uint8).fill_(FILL)
+    run()
+    for number, cache in enumerate(caches):
+        _same(name, number, cache.out, cache.pool.view(-1)[: cache.out.numel()].cpu().view(cache.out.shape))
 
 
 def _check_read(name: str, run: Callable[[], Stats], caches: list[Cache]) -> None:

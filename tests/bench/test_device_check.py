@@ -9,7 +9,7 @@ import torch
 from bench import device_check, device_legs
 from bench.__main__ import main
 from bench.device_check import outcomes, table
-from bench.device_legs import CACHES, FLAT, WrongBytesError, measure
+from bench.device_legs import BY_TORCH, CACHES, FLAT, WrongBytesError, measure
 from kvstage import HostDevice, Stats, ThreadDevice
 from kvstage_model.library import LIBRARY
 
@@ -44,7 +44,7 @@ def report() -> dict[str, Any]:
 def test_every_scheme_is_verified_and_timed_in_both_directions(report: dict[str, Any]) -> None:
     legs = {leg["leg"]: leg for leg in report["legs"]}
     names = [*LIBRARY, "auto"]
-    assert legs.keys() == {FLAT, *(f"{name} {direction}" for name in names for direction in ("read", "write"))}
+    assert legs.keys() == {FLAT, BY_TORCH, *(f"{name} {direction}" for name in names for direction in ("read", "write"))}
     assert report["bytes"] == 11 * 40 * (1024 + 514)
     assert legs["per_block read"]["copies"] == legs["per_block read"]["waits"] == 2 * CACHES
     assert (legs["gather_pinned write"]["launches"], legs["gather_pinned write"]["waits"]) == (CACHES, 1)
