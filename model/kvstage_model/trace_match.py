@@ -135,10 +135,12 @@ def _same(found: Operation, wanted: Operation, names: Names) -> bool:
         return False
     if isinstance(found, QueryEvent) and isinstance(wanted, QueryEvent) and found.answer != wanted.answer:
         return False
-    accesses = (*reads(found), *writes(found)), (*reads(wanted), *writes(wanted))
-    counts = (len(reads(found)), len(writes(found))) == (len(reads(wanted)), len(writes(wanted)))
-    rows = counts and all(_same_rows(mine, other, names) for mine, other in zip(*accesses, strict=True))
-    return rows and names.event(event_of(found), event_of(wanted))
+    if not names.event(event_of(found), event_of(wanted)):
+        return False
+    for mine, other in ((reads(found), reads(wanted)), (writes(found), writes(wanted))):
+        if len(mine) != len(other) or not all(_same_rows(one, two, names) for one, two in zip(mine, other, strict=True)):
+            return False
+    return True
 
 
 def _same_rows(found: Access, wanted: Access, names: Names) -> bool:

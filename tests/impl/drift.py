@@ -7,7 +7,7 @@ leaves its last wait to the caller, his transfer must have made it when it says 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import wraps
-from itertools import islice
+from itertools import islice, takewhile
 from threading import get_ident
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -81,7 +81,7 @@ class Watch:
 
     def _compare(self, scheme: Scheme, noted: list[Noted], names: Names, pending: Pending | None, ended: bool) -> None:
         found = [each.issued for each in noted]
-        steps = (issued for issued in unrolling([scheme]) if issued.phase != CALLER)
+        steps = takewhile(lambda issued: issued.phase != CALLER, unrolling([scheme]))  # the caller's come last
         wanted = list(steps if ended else islice(steps, len(found)))  # what a refused operation is made of may be unreadable
         if pending is not None:
             last = wanted.pop().operation if wanted else None
