@@ -7,7 +7,7 @@ from plain import plain_read, plain_write, random_blocks, random_rows, same
 
 from kvstage import PagedPool, SimDevice, Stager, Transfer
 from kvstage_model import pipelines
-from kvstage_model.library import LIBRARY, Pair, ring_read, ring_write
+from kvstage_model.library import LIBRARY, Pair, per_run_read, per_run_write, ring_read, ring_write
 from kvstage_model.operations import RecordEvent, SyncEvent, SyncStream, WaitEvent
 from kvstage_model.pipelines import COMPUTE
 from kvstage_model.runs import by_chunk
@@ -69,6 +69,8 @@ def gather(device_slots: int, pinned_slots: int, chunk: int = 1) -> Pair:
 PIPELINES = {
     "direct": LIBRARY["direct"],
     "gather_pinned": LIBRARY["gather_pinned"],
+    "gather_host": LIBRARY["gather_host"],
+    "per_run": Pair(lambda rows: per_run_read(rows, 8), lambda rows: per_run_write(rows, 8)),
     **{f"ring of {slots}": ring(slots) for slots in (1, 2, 3)},
     **{
         f"gather of {device_slots} and {pinned_slots}, {chunk} a slot": gather(device_slots, pinned_slots, chunk)
@@ -91,7 +93,7 @@ def test_events_and_kernels_are_right_under_every_delay(name, direction, case):
 def test_a_caller_who_forgets_to_wait_gets_wrong_rows_where_the_scheme_has_left_some(monkeypatch, name, direction):
     monkeypatch.setattr(Transfer, "wait", lambda self, timeout=None: None)
     results = list(delays(lambda schedule: RIGHT[direction](PIPELINES[name], schedule, 2, 1, 4)))
-    assert all(right for _, right in results) == (name not in ("direct", "gather_pinned"))
+    assert all(right for _, right in results) == (name not in ("direct", "gather_pinned", "gather_host"))
 
 
 SYNC, RECORD, LAST = Named(SyncEvent), Named(RecordEvent), Named(SyncStream)
@@ -107,6 +109,10 @@ MISTAKES = [
     ("direct", "write", LAST, True),
     ("gather_pinned", "read", LAST, True),
     ("gather_pinned", "write", LAST, True),
+    ("gather_host", "read", LAST, True),
+    ("gather_host", "write", LAST, True),
+    ("per_run", "read", LAST, True),
+    ("per_run", "write", LAST, True),
     ("gather of 1 and 2, 1 a slot", "read", SYNC, True),
     ("gather of 1 and 2, 1 a slot", "read", RECORD, True),
     ("gather of 1 and 2, 1 a slot", "read", ON_COPY, True),
