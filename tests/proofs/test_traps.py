@@ -295,7 +295,6 @@ def test_operations_and_rows_never_compare_by_value() -> None:
 
 def test_compared_by_value_they_fork_the_proof() -> None:
     world = World()
-    i, j = world.integer("i"), world.integer("j")
-    paths = world.paths(lambda: ByValue(i, 0) == ByValue(j, 0))
+    paths = world.paths(lambda: ByValue(world.integer("i"), 0) == ByValue(world.integer("j"), 0))
     assert [path.decisions for path in paths] == [(True,), (False,)]
     assert Rows.__eq__ is object.__eq__
