@@ -232,7 +232,15 @@ def test_after_a_fork_the_child_gets_an_error_and_does_not_hang(device):
     assert target.sum == 4
 
 
-def test_a_wait_can_be_interrupted_and_the_work_ends_later(device, monkeypatch):
+@pytest.fixture
+def interruptible():
+    """SIGINT raises KeyboardInterrupt, also where whoever started the tests had it ignored, as shells do in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_wait_can_be_interrupted_and_the_work_ends_later(device, monkeypatch, interruptible):
     source, target, event = ones(device), zeros(device), device.event()
     with device.hold(everything) as held:
         monkeypatch.setattr(held, "let_go", lambda stream, number: None)
