@@ -23,7 +23,7 @@ MOST_CALLS = 2
 LONGEST = 8
 """Rows of the longest transfer that is tried at all, a row a block: a ring is used again only where it has fewer slots."""
 LOOKED = (
-    f"every transfer of up to {MOST_ROWS} rows in blocks of 1 and 2, nor in plain ones of up to {LONGEST} rows, "
+    f"every transfer of up to {MOST_ROWS} rows in blocks of 1 and 2, in plain ones of up to {LONGEST} rows, "
     f"with up to {MOST_CALLS} calls"
 )
 

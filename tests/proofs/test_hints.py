@@ -68,5 +68,7 @@ def test_an_unknown_verdict_shows_how_far_it_looked_and_the_hint() -> None:
     judgement = judge(open_)
     assert judgement.verdict is UNKNOWN
     looked, advice = judgement.reason.split("; [")
-    assert looked.endswith("nothing wrong in every transfer of up to 3 rows, blocks of 1 and 2 rows, up to 2 calls")
+    assert looked.endswith(
+        "in every transfer of up to 3 rows in blocks of 1 and 2, in plain ones of up to 8 rows, with up to 2 calls"
+    )
     assert advice.startswith("SyncEvent filled[0]] has no aim: say which step's record it is meant for")
