@@ -5,6 +5,7 @@ before: numpy would count a negative one from the end, and `take` clips one that
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
@@ -16,8 +17,21 @@ from .device import Index
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
-Part: TypeAlias = tuple[int, int, Index, Index | None]
-"""First and last of some rows of an index, and the slots and rows that they are; None for all rows of each slot."""
+Blocks: TypeAlias = NDArray[np.void]
+"""A block for an element: numpy moves each in one piece."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Rows [first, last) of an index: the slots and rows that they are, None for all rows of each slot; the least and most slot."""
+
+    first: int
+    last: int
+    slots: Index
+    rows: Index | None
+    least: int
+    most: int
+
 
 _ELEMENTS: tuple[tuple[int, Any], ...] = ((16, np.complex128), (8, np.int64), (4, np.int32), (2, np.int16), (1, np.uint8))
 """Bytes of an element, and its type: the fewer elements, the faster, and none of these changes a bit on its way."""
@@ -34,44 +48,53 @@ class HostKernels:
 
     def gather(self, source: Bytes, index: Index, target: Bytes) -> None:
         """Row i of `target` [n, row_bytes] becomes row `index[i]` of the pool `source` [slots, rows, row_bytes]."""
-        size, row_bytes = source.shape[1:]
-        for first, last, slots, rows in self._parts(index, size):
-            if rows is not None:
-                target[first:last] = source[slots, rows]
-                continue
-            _check(slots, source)
-            packed = target[first:last].reshape(len(slots), size * row_bytes)
-            if source.flags.c_contiguous:
-                np.take(_blocks(source), slots, out=_blocks(packed), mode="clip")
+        for part in self._parts(index, source):
+            rows = target[part.first : part.last]
+            if part.rows is not None:
+                rows[...] = source[part.slots, part.rows]
+            elif source.flags.c_contiguous:
+                _blocks(source).take(part.slots, out=_packed(rows, part), mode="clip")
             else:
-                _select(source, slots, packed)
+                _select(source, part.slots, rows.reshape(len(part.slots), -1))
 
     def scatter(self, source: Bytes, target: Bytes, index: Index) -> None:
         """Row i of `source` [n, row_bytes] goes to row `index[i]` of the pool `target` [slots, rows, row_bytes]."""
-        size, row_bytes = target.shape[1:]
-        for first, last, slots, rows in self._parts(index, size):
-            if rows is not None:
-                target[slots, rows] = source[first:last]
-                continue
-            _check(slots, target)
-            _blocks(target)[slots] = _blocks(source[first:last].reshape(len(slots), size * row_bytes))
+        for part in self._parts(index, target):
+            rows = source[part.first : part.last]
+            if part.rows is not None:
+                target[part.slots, part.rows] = rows
+            else:
+                _blocks(target)[part.slots] = _packed(rows, part)
 
-    def _parts(self, index: Index, size: int) -> list[Part]:
-        last = self._last
+    def _parts(self, index: Index, pool: Bytes) -> list[Part]:
+        """The parts of an index. Raises IndexError where one reaches beyond the pool, before any is moved."""
+        size, last = pool.shape[1], self._last
         if last is not None and last[0] is index and last[1] == size:
-            return last[2]
-        parts = list(_cut(index, size))
-        if not index.flags.writeable:  # nobody will change it
-            self._last = index, size, parts
+            parts = last[2]
+        else:
+            parts = list(_cut(index, size))
+            if not index.flags.writeable:  # nobody will change it
+                self._last = index, size, parts
+        for part in parts:
+            if part.least < 0 or part.most >= len(pool):
+                raise IndexError(f"blocks {part.least} to {part.most} of a pool of {len(pool)}")
         return parts
 
 
-def _blocks(pool: Bytes) -> NDArray[np.void]:
-    """A pool, or rows packed in blocks, with a block for an element: numpy moves each in one piece."""
-    block = prod(pool.shape[1:])
-    rows = np.lib.stride_tricks.as_strided(pool, (len(pool), block), (pool.strides[0], 1))  # reshape might copy
-    items: NDArray[np.void] = rows.view(np.dtype((np.void, block)))[:, 0]
+def _blocks(pool: Bytes) -> Blocks:
+    """A pool as one element a block."""
+    slots, block = len(pool), prod(pool.shape[1:])
+    if pool.flags.c_contiguous:
+        return np.ndarray((slots,), np.dtype((np.void, block)), pool)
+    rows = np.lib.stride_tricks.as_strided(pool, (slots, block), (pool.strides[0], 1))  # reshape might copy
+    items: Blocks = rows.view(np.dtype((np.void, block)))[:, 0]
     return items
+
+
+def _packed(rows: Bytes, part: Part) -> Blocks:
+    """Rows that lie side by side, as one element for each block of the part."""
+    slots = len(part.slots)
+    return np.ndarray((slots,), np.dtype((np.void, rows.size // slots)), rows)
 
 
 def _select(source: Bytes, slots: Index, packed: Bytes) -> None:
@@ -80,11 +103,6 @@ def _select(source: Bytes, slots: Index, packed: Bytes) -> None:
     at_once = max(1, _ONE_THREAD // places.shape[1])
     for k in range(0, len(ids), at_once):
         torch.index_select(pool, 0, ids[k : k + at_once], out=places[k : k + at_once])
-
-
-def _check(slots: Index, pool: Bytes) -> None:
-    if slots.min() < 0 or slots.max() >= len(pool):
-        raise IndexError(f"blocks {slots.min()} to {slots.max()} of a pool of {len(pool)}")
 
 
 def _cut(index: Index, size: int) -> Iterator[Part]:
@@ -96,11 +114,15 @@ def _cut(index: Index, size: int) -> Iterator[Part]:
     if (lines[:, 0] % size).any() or (lines != lines[:, :1] + np.arange(size)).any():  # not rows of blocks, in order
         head = body = length
     if head:
-        yield 0, head, *np.divmod(index[:head], size)
+        yield _part(0, head, *np.divmod(index[:head], size))
     if head < body:
-        yield head, body, index[head:body:size] // size, None
+        yield _part(head, body, index[head:body:size] // size, None)
     if body < length:
-        yield body, length, *np.divmod(index[body:], size)
+        yield _part(body, length, *np.divmod(index[body:], size))
+
+
+def _part(first: int, last: int, slots: Index, rows: Index | None) -> Part:
+    return Part(first, last, slots, rows, int(slots.min()), int(slots.max()))
 
 
 def _widest(pool: Bytes, packed: Bytes) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -1,5 +1,6 @@
 """Block tables: which blocks the rows [start, stop) touch, checked before anything moves."""
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
@@ -37,16 +38,16 @@ class TouchedBlocks:
     """The pool's block for each block of the sequence that a call touches: `first` and those behind it, and no others."""
 
     first: int
-    listed: list[int]
+    listed: bytes
     num_blocks: int
     distinct: bool
     ids: NDArray[np.int64]
     by_number: dict[int, int]
 
-    def are(self, first: int, ids: list[int], num_blocks: int, distinct: bool) -> bool:
-        """Whether they are these, of a pool of so many blocks, and are known to be distinct if they must be."""
+    def are(self, first: int, ids: bytes, num_blocks: int, distinct: bool) -> bool:
+        """Whether they are these, int64 by int64, of so large a pool, and known to be distinct if they must be."""
         known = self.distinct or not distinct
-        return known and (self.first, self.num_blocks) == (first, num_blocks) and self.listed == ids
+        return known and self.listed == ids and self.first == first and self.num_blocks == num_blocks
 
     def __call__(self, k: Any) -> Any:
         """The block id for block `k` of the sequence, or an array of ids for an array of such numbers."""
@@ -69,7 +70,7 @@ def touched_blocks(
     length = table_length(table)
     size = pool.block_size
     first = start // size
-    ids: list[int] = []
+    listed = b""
     if start < stop:
         end = (stop - 1) // size + 1
         if length < end:
@@ -77,17 +78,30 @@ def touched_blocks(
                 f"rows [{start}, {stop}) need {end} blocks of {size} rows, and the block table has {length}: "
                 "pass all blocks of the sequence, from its row 0 on"
             )
-        chosen = table[first:end]
-        ids = chosen.tolist() if isinstance(chosen, np.ndarray | torch.Tensor) else list(chosen)
-        plain = set(map(type, ids)) == {int}  # 1.0 and True equal a number, and are none
-        if plain and last is not None and last.are(first, ids, pool.num_blocks, distinct):
+        listed = _int64s(pool, table[first:end], first)
+        if last is not None and last.are(first, listed, pool.num_blocks, distinct):
             return last
-        if not plain or min(ids) < 0 or max(ids) >= pool.num_blocks:
-            ids = [_block(pool, k, block) for k, block in enumerate(ids, first)]
+    found = np.frombuffer(listed, np.int64)
+    ids: list[int] = found.tolist()
+    if ids and (min(ids) < 0 or max(ids) >= pool.num_blocks):
+        _refuse_block(pool, ids, first)
     blocks = dict(enumerate(ids, first))
     if distinct and len(set(ids)) < len(ids):
         _refuse_duplicate(blocks)
-    return TouchedBlocks(first, ids, pool.num_blocks, distinct, np.array(ids, np.int64), blocks)
+    return TouchedBlocks(first, listed, pool.num_blocks, distinct, found, blocks)
+
+
+def _int64s(pool: PagedPool, chosen: Any, first: int) -> bytes:
+    """Entries of a table, from its entry `first` on, as the bytes of int64. Raises BlockIdError where one is no integer."""
+    if isinstance(chosen, torch.Tensor):
+        chosen = chosen.numpy()
+    if isinstance(chosen, np.ndarray):
+        return chosen.astype(np.int64, copy=False).tobytes()
+    try:
+        return array("q", list(chosen)).tobytes()  # unlike numpy, it takes no 1.0 for a 1
+    except (TypeError, OverflowError):
+        _refuse_block(pool, chosen, first)
+        raise
 
 
 def table_length(table: Any) -> int:
@@ -103,17 +117,17 @@ def table_length(table: Any) -> int:
     return len(table)
 
 
-def _block(pool: PagedPool, k: int, block: int) -> int:
-    try:
-        number = index(block)
-    except TypeError as error:
-        raise BlockIdError(f"block table entry {k} is {block!r}: block ids are integers") from error
-    if not 0 <= number < pool.num_blocks:
-        raise BlockIdError(
-            f"block table entry {k} is {number}, and {pool} has blocks 0 to {pool.num_blocks - 1}: rows {k * pool.block_size} to "
-            f"{(k + 1) * pool.block_size - 1} of the sequence have no block"
-        )
-    return number
+def _refuse_block(pool: PagedPool, ids: Sequence[Any], first: int) -> None:
+    for k, block in enumerate(ids, first):
+        try:
+            number = index(block)
+        except TypeError as error:
+            raise BlockIdError(f"block table entry {k} is {block!r}: block ids are integers") from error
+        if not 0 <= number < pool.num_blocks:
+            raise BlockIdError(
+                f"block table entry {k} is {number}, and {pool} has blocks 0 to {pool.num_blocks - 1}: "
+                f"rows {k * pool.block_size} to {(k + 1) * pool.block_size - 1} of the sequence have no block"
+            )
 
 
 def _refuse_duplicate(blocks: dict[int, int]) -> None:
