@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from kvstage_model.buffers import Memory
 from kvstage_model.counts import Counts, counts
+from kvstage_model.records import record
 from kvstage_model.runs import PagedRows
 from kvstage_model.scheme import Direction
 
@@ -20,7 +21,7 @@ class Choice:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Case:
     """What decides beside the rows: the direction, the bytes of a row, and the memory.
 

@@ -25,7 +25,7 @@ from .device import Device
 from .errors import ClosedError
 from .leaving import leave_to_device
 from .pending import Pending, check_process
-from .pool import PagedPool, as_bytes
+from .pool import PagedPool, packed_bytes
 from .rows import check_rows
 from .runtime import Runtime, Submitted
 from .tables import BlockTable, TouchedBlocks, row_range, touched_blocks
@@ -74,7 +74,7 @@ class Calls:
         if start == stop:
             return Transfer(torch.empty(shape, dtype=at_host, device="cpu") if out is None else out, Stats())
         converts = at_host != pool.dtype
-        given = None if converts or out is None else _row_by_row(out)
+        given = None if converts or out is None else packed_bytes(out)
         scheme, choice = self._choosing.scheme(Direction.READ, pool, self._rows(pool, blocks, start, stop), given)
         loans: list[Loan] = []
         with self._lock:
@@ -82,7 +82,7 @@ class Calls:
             if converts and out is None:
                 out = self._borrow(loans, Memory.PAGEABLE, shape, at_host)
             moved = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype) if converts or out is None else out
-            moved_bytes = _row_by_row(moved) if given is None else given
+            moved_bytes = packed_bytes(moved) if given is None else given
             submitted = self._submit(scheme, pool.bytes, moved_bytes, moved, after, loans)
         result = moved if out is None else out
 
@@ -114,7 +114,7 @@ class Calls:
         if start == stop:
             return Transfer(None, Stats())
         converts = at_host != pool.dtype
-        given = None if converts else _row_by_row(rows)
+        given = None if converts else packed_bytes(rows)
         scheme, choice = self._choosing.scheme(Direction.WRITE, pool, self._rows(pool, blocks, start, stop), given)
         loans: list[Loan] = []
         with self._lock:
@@ -123,7 +123,7 @@ class Calls:
                 converted = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype)
                 to_bfloat16(rows, converted)
                 rows = converted
-            moved_bytes = _row_by_row(rows) if given is None else given
+            moved_bytes = packed_bytes(rows) if given is None else given
             submitted = self._submit(scheme, pool.bytes, moved_bytes, pool.tensor, after, loans)
         transfer = Transfer(None, submitted.stats, submitted.pending, loans=loans)
         transfer.choice = choice
@@ -160,9 +160,10 @@ class Calls:
 
     def _rows(self, pool: PagedPool, blocks: TouchedBlocks, start: int, stop: int) -> PagedRows:
         """The object of the last call where it is for the same rows, as for all caches of a step: the runtime knows it."""
-        last, rows = self._last, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop)
-        if last and last[0] is blocks and _shape(last[1]) == _shape(rows):
+        last = self._last
+        if last and last[0] is blocks and _shape(last[1]) == (pool.num_blocks, pool.block_size, start, stop):
             return last[1]
+        rows = PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop)
         self._last = blocks, rows
         return rows
 
@@ -232,11 +233,6 @@ class Calls:
 
 def _shape(rows: PagedRows) -> tuple[int, ...]:
     return rows.num_blocks, rows.block_size, rows.start, rows.stop
-
-
-def _row_by_row(tensor: torch.Tensor) -> torch.Tensor:
-    """Rows at the host as a scheme's buffer: uint8 [1, n, row_bytes]."""
-    return as_bytes(tensor, 1).unsqueeze(0)
 
 
 def _waited(pending: Pending) -> bool:

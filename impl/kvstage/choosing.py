@@ -48,7 +48,7 @@ class Choosing:
         are not thought about again: a scheme is only read.
         """
         pinned = host is None or not isinstance(self._runs, Auto) or self._is_pinned(host)
-        case = Case(direction, pool.row_bytes, pinned, pool.bytes.is_contiguous(), self._slots)
+        case = Case(direction, pool.row_bytes, pinned, pool.gapless, self._slots)
         for known, before, built in self._known:
             if known is rows and before == case:
                 return built

@@ -22,7 +22,8 @@ class PagedPool:
     >>> PagedPool(layers[:, 1], name="layer 1")
     PagedPool(8 blocks of 4 rows of [5] torch.bfloat16, name='layer 1')
 
-    `row_bytes` is the size of a row, `span` the addresses that the pool's memory lies between, gaps included.
+    `row_bytes` is the size of a row, `span` the addresses that the pool's memory lies between, gaps included;
+    `gapless` is whether there are none.
     """
 
     def __init__(self, tensor: torch.Tensor, *, name: str = "") -> None:
@@ -37,6 +38,7 @@ class PagedPool:
         """The same memory as uint8: [num_blocks, block_size, row_bytes]."""
         self.row_bytes: int = self.bytes.shape[2]
         self.span: tuple[int, int] = span(self.bytes)
+        self.gapless: bool = self.bytes.is_contiguous()
 
     def rows(self, slot: int, start: int, count: int) -> torch.Tensor:
         """The bytes of `count` rows from `start` on in block `slot`: a uint8 view [count, row_bytes]."""
@@ -57,6 +59,12 @@ def as_bytes(tensor: torch.Tensor, leading: int) -> torch.Tensor:
     """
     row = prod(tensor.shape[leading:])
     return tensor.detach().as_strided((*tensor.shape[:leading], row), (*tensor.stride()[:leading], 1)).view(torch.uint8)
+
+
+def packed_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The memory of contiguous rows as a buffer of one slot, outside autograd: uint8 [1, n, row_bytes]."""
+    count, row = len(tensor), prod(tensor.shape[1:])
+    return tensor.detach().as_strided((1, count, row), (count * row, row, 1)).view(torch.uint8)
 
 
 def span(tensor: torch.Tensor) -> tuple[int, int]:

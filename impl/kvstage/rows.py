@@ -3,7 +3,7 @@
 import torch
 
 from .errors import AliasError, DeviceError, LayoutError
-from .pool import PagedPool, is_plain, same_memory, span
+from .pool import PagedPool, is_plain, same_memory
 
 
 def check_rows(name: str, tensor: torch.Tensor, pool: PagedPool, shape: tuple[int, ...], dtype: torch.dtype) -> None:
@@ -22,5 +22,6 @@ def check_rows(name: str, tensor: torch.Tensor, pool: PagedPool, shape: tuple[in
         raise LayoutError(
             f"{name} has shape {list(shape)} and strides {list(tensor.stride())}: it must be contiguous; use .contiguous()"
         )
-    if same_memory(span(tensor), pool.span):
+    start = tensor.data_ptr()
+    if same_memory((start, start + tensor.nbytes), pool.span):
         raise AliasError(f"{name} lies in the memory of {pool}: the call could overwrite what it has still to move; use a copy")

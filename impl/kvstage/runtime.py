@@ -1,13 +1,13 @@
 """Runs a scheme on a device. There is no loop and no address formula here: both are the scheme's."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.operations import SyncStream
+from kvstage_model.records import record
 from kvstage_model.scheme import Result, Scheme
 
 from .addresses import Addresses
@@ -19,7 +19,7 @@ from .performer import Bound, Performer
 from .transfer import Stats
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Submitted:
     """What a call asked for, and what it has left under way, if anything."""
 
@@ -132,16 +132,17 @@ class Runtime:
 
 
 def _given(scheme: Scheme, result: Result, pool: torch.Tensor, host: torch.Tensor) -> dict[str, torch.Tensor]:
-    if (result.pool.slots, result.pool.rows) == (1, pool.shape[0] * pool.shape[1]) and pool.is_contiguous():
-        pool = pool.view(1, -1, pool.shape[2])
-    given = {result.pool.name: (result.pool, pool), result.host.name: (result.host, host)}
-    for buffer, tensor in given.values():
-        if (buffer.slots, buffer.rows) != tensor.shape[:2]:
+    slots, rows, row_bytes = pool.shape
+    if slots > 1 and result.pool.slots == 1 and result.pool.rows == slots * rows and pool.is_contiguous():
+        pool = pool.view(1, -1, row_bytes)
+    for buffer, tensor in ((result.pool, pool), (result.host, host)):
+        slots, rows, _ = tensor.shape
+        if slots != buffer.slots or rows != buffer.rows:
             raise SchemeError(
                 f"scheme {scheme.name!r} has {buffer.slots} slots of {buffer.rows} rows in {buffer.name!r}, "
-                f"and the caller's has {tensor.shape[0]} of {tensor.shape[1]}: build it from the rows it is given"
+                f"and the caller's has {slots} of {rows}: build it from the rows it is given"
             )
-    return {name: tensor for name, (_, tensor) in given.items()}
+    return {result.pool.name: pool, result.host.name: host}
 
 
 def _last_wait(scheme: Scheme, given: dict[str, torch.Tensor]) -> str | None:
