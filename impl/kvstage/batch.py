@@ -114,8 +114,13 @@ class Batch:
                 transfer.wait(timeout)
 
     def wait_stream(self, stream: object = None) -> None:
-        """What the caller puts on `stream` from now on begins after all rows have arrived: see `Transfer.wait_stream`."""
+        """What the caller puts on `stream` from now on begins after all rows have arrived: see `Transfer.wait_stream`.
+
+        Raises DeviceError, and orders nothing, where the host has to convert the rows of one of the reads first.
+        """
         self._check_ended()
+        for transfer in self._transfers:
+            transfer.check_stream()
         for transfer in self._last_of_each_stream():
             transfer.wait_stream(stream)
 

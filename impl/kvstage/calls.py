@@ -212,16 +212,23 @@ class Calls:
         """Whether the work that was issued first has ended: it is forgotten then. So it is after an error, but for its memory."""
         pending = self._under_way[0]
         if pending.failed:  # and whoever waited for it was told
-            self._runtime.doubt(pending.stream, self._under_way.popleft().forget())
+            self._forget(pending)
             return True
         try:
             ended = look(pending)
         except BaseException:
-            self._runtime.doubt(pending.stream, self._under_way.popleft().forget())
+            self._forget(pending)
             raise
         if ended:
-            self._under_way.popleft()
+            self._forget(pending)
         return ended
+
+    def _forget(self, pending: Pending) -> None:
+        """Work that was looked at. A hook that was told of its end may have called the stager, which has forgotten it then."""
+        if self._under_way and self._under_way[0] is pending:
+            self._under_way.popleft()
+        if not pending.ended:
+            self._runtime.doubt(pending.stream, pending.forget())
 
     def _check_open(self) -> None:
         check_process(self._process)

@@ -121,10 +121,14 @@ class Transfer(Generic[R]):
         thread. It does not tell the host anything, so `result()` is refused still: kernels take what the caller
         passed as `out`, or the pool. Raises DeviceError where the host has to convert the rows first.
         """
-        if self._convert is not None:
-            raise DeviceError("this read converts its rows at the host, which has to wait for them: call wait()")
+        self.check_stream()
         if self._pending is not None:
             self._pending.wait_stream(stream)
+
+    def check_stream(self) -> None:
+        """Raises DeviceError where a stream can't wait for the rows: the host has to convert them first."""
+        if self._convert is not None:
+            raise DeviceError("this read converts its rows at the host, which has to wait for them: call wait()")
 
     def result(self) -> R:
         """The rows of a read; None for a write or a copy.

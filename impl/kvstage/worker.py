@@ -115,6 +115,8 @@ class Worker:
                 function(*arguments)
                 if span is not None:
                     span.end = now()
+                del function, arguments  # while the worker waits for more, it keeps nothing that was moved alive
+            del entry
 
     def __enter__(self) -> None:
         pass

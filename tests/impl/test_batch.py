@@ -6,7 +6,7 @@ import pytest
 import torch
 from plain import plain_read, plain_write, random_blocks, random_rows, same
 
-from kvstage import ClosedError, NotFinishedError, PagedPool, Stager, Stats, ThreadDevice
+from kvstage import ClosedError, DeviceError, NotFinishedError, PagedPool, Stager, Stats, ThreadDevice, Transfer
 from kvstage_model.library import LIBRARY
 
 TABLE = [3, 0, 4]
@@ -97,3 +97,28 @@ def test_an_empty_batch_has_nothing_to_wait_for():
         assert batch.query()
         assert batch.stats == Stats()
         assert device.waits == 0
+
+
+@pytest.mark.parametrize("scheme", ["direct", "per_block"])
+@pytest.mark.parametrize("asks_all", [True, False])
+def test_a_stream_can_not_wait_for_rows_that_the_host_converts(monkeypatch, scheme, asks_all):
+    """The converting read is not the last of its stream, or on none at all."""
+    if not asks_all:
+        monkeypatch.setattr(Transfer, "check_stream", lambda self: None)
+    pool = PagedPool(torch.ones(5, 4, 3, dtype=torch.bfloat16))
+    wide = torch.full((8, 3), -7.0)
+    with ThreadDevice() as device:
+        stager = Stager(device, scheme=scheme)
+        with stager.batch() as batch:
+            batch.read(pool, TABLE, 0, 8, out=wide, dtype=torch.float32)
+            batch.read(pool, TABLE, 0, 8)
+        if asks_all:
+            with pytest.raises(DeviceError, match="converts"):
+                batch.wait_stream("mine")
+        else:
+            batch.wait_stream("mine")
+            device.synchronize("mine")
+            assert wide.eq(-7).all()
+        batch.wait()
+        assert wide.eq(1).all()
+        batch.wait_stream("mine")

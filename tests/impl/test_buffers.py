@@ -7,7 +7,7 @@ import torch
 from allocations import Allocations, CountingDevice
 from plain import plain_read, random_blocks, random_rows, same
 
-from kvstage import PagedPool, PinnedMemoryError, Stager, ThreadDevice
+from kvstage import OpenCLDevice, PagedPool, PinnedMemoryError, Stager, ThreadDevice
 from kvstage.buffers import Buffers
 from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY
@@ -168,3 +168,19 @@ def test_a_call_that_runs_out_of_pinned_memory_leaves_the_stager_usable():
         read.wait()
         assert same(read.result(), plain_read(blocks.tensor, TABLE, 0, 8))
         assert stager._calls._buffers.pinned == len(read.result().untyped_storage())
+
+
+@pytest.mark.parametrize("kind", [ThreadDevice, OpenCLDevice])
+@pytest.mark.parametrize("scheme", ["direct", "gather_pinned"])
+def test_a_device_that_has_nothing_more_to_do_keeps_no_memory_of_a_result_that_was_dropped(kind, scheme):
+    pool = PagedPool(torch.ones(5, 4, 3))
+    with kind() as device:
+        stager = Stager(device, scheme=scheme, pinned_bytes=100)
+        for _ in range(3):
+            read = stager.read(pool, [3, 0], 0, 8)  # 96 bytes
+            read.wait()
+            assert read.result().eq(1).all()
+            with pytest.raises(PinnedMemoryError):
+                stager.read(pool, [3, 0], 0, 8)
+            del read
+            gc.collect()
