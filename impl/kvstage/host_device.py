@@ -38,7 +38,7 @@ class HostDevice(NamedStreams):
 
     def view(self, memory: Memory, tensor: torch.Tensor) -> Bytes:
         """A numpy view of a CPU tensor, whatever the kind of memory. Raises DeviceError for other tensors."""
-        if tensor.device.type != "cpu":
+        if not tensor.is_cpu:
             raise DeviceError(f"HostDevice moves CPU tensors, and this one is on {tensor.device}: use a device for that memory")
         array: Bytes = tensor.numpy()
         return array

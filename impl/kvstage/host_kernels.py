@@ -6,6 +6,7 @@ before: numpy would count a negative one from the end, and `take` clips one that
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any, TypeAlias
 
@@ -85,16 +86,21 @@ def _blocks(pool: Bytes) -> Blocks:
     """A pool as one element a block."""
     slots, block = len(pool), prod(pool.shape[1:])
     if pool.flags.c_contiguous:
-        return np.ndarray((slots,), np.dtype((np.void, block)), pool)
+        return np.ndarray((slots,), _element(block), pool)
     rows = np.lib.stride_tricks.as_strided(pool, (slots, block), (pool.strides[0], 1))  # reshape might copy
-    items: Blocks = rows.view(np.dtype((np.void, block)))[:, 0]
+    items: Blocks = rows.view(_element(block))[:, 0]
     return items
 
 
 def _packed(rows: Bytes, part: Part) -> Blocks:
     """Rows that lie side by side, as one element for each block of the part."""
     slots = len(part.slots)
-    return np.ndarray((slots,), np.dtype((np.void, rows.size // slots)), rows)
+    return np.ndarray((slots,), _element(rows.size // slots), rows)
+
+
+@lru_cache(maxsize=16)
+def _element(size: int) -> np.dtype[np.void]:
+    return np.dtype((np.void, size))
 
 
 def _select(source: Bytes, slots: Index, packed: Bytes) -> None:

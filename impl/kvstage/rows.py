@@ -8,7 +8,7 @@ from .pool import PagedPool, is_plain, same_memory
 
 def check_rows(name: str, tensor: torch.Tensor, pool: PagedPool, shape: tuple[int, ...], dtype: torch.dtype) -> None:
     """Raises DeviceError, LayoutError or AliasError unless the tensor can hold rows of the pool in that shape and dtype."""
-    if tensor.device.type != "cpu":
+    if not tensor.is_cpu:
         raise DeviceError(f"{name} is on {tensor.device}: it must be a CPU tensor, because the host takes or fills it")
     if tensor.dtype != dtype:
         wanted = f"{pool} is {pool.dtype}" if dtype == pool.dtype else f"dtype={dtype} was asked for"

@@ -98,7 +98,8 @@ def _int64s(pool: PagedPool, chosen: Any, first: int) -> bytes:
     if isinstance(chosen, np.ndarray):
         return chosen.astype(np.int64, copy=False).tobytes()
     try:
-        return array("q", list(chosen)).tobytes()  # unlike numpy, it takes no 1.0 for a 1
+        # unlike numpy, it takes no 1.0 for a 1; of other sequences it might take their memory
+        return array("q", chosen if isinstance(chosen, list | tuple) else list(chosen)).tobytes()
     except (TypeError, OverflowError):
         _refuse_block(pool, chosen, first)
         raise

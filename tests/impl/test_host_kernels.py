@@ -90,6 +90,18 @@ def test_a_row_behind_the_pool_is_an_error_whole_block_or_not(index):
         KERNELS.scatter(np.zeros((len(index), 16), np.uint8), pool, beyond)
 
 
+@pytest.mark.parametrize("beyond", [12, -4])
+def test_nothing_is_moved_where_the_last_rows_are_behind_the_pool(beyond):
+    base, pool = pool_of(6, 3, 4, 16, 0)
+    index, before, packed = np.array([2, 3, 4, 5, 6, 7, beyond]), base.copy(), np.full((7, 16), 77, np.uint8)
+    with pytest.raises(IndexError, match="of a pool of 3"):
+        KERNELS.gather(pool, index, packed)
+    with pytest.raises(IndexError, match="of a pool of 3"):
+        KERNELS.scatter(packed, pool, index)
+    assert np.array_equal(base, before)
+    assert (packed == 77).all()
+
+
 def test_no_rows_are_no_work():
     _, pool = pool_of(7, 3, 4, 16, 0)
     before = pool.copy()
