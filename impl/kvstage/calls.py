@@ -5,7 +5,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from math import prod
-from threading import RLock
 from typing import Any, TypeAlias, TypeVar
 
 import torch
@@ -22,6 +21,7 @@ from .choosing import Choosing
 from .convert import dtype_at_host, to_bfloat16, to_float32
 from .copies import copying
 from .device import Device
+from .device_lock import lock_of
 from .errors import ClosedError
 from .leaving import leave_to_device
 from .pending import Pending, check_process
@@ -46,7 +46,7 @@ class Calls:
         self._on_transfer = on_transfer
         self._buffers = Buffers(device, pinned_bytes)
         self._runtime = Runtime(device, self._buffers)
-        self._lock = RLock()  # a hook that is told of an earlier transfer may call the stager
+        self._lock = lock_of(device)  # other stagers of the device take it too
         self._under_way: deque[Pending] = deque()
         weakref.finalize(self, leave_to_device, device, self._under_way, self._runtime.quarantined).atexit = False
         self._last: tuple[TouchedBlocks, PagedRows] | None = None
@@ -75,10 +75,10 @@ class Calls:
             return Transfer(torch.empty(shape, dtype=at_host, device="cpu") if out is None else out, Stats())
         converts = at_host != pool.dtype
         given = None if converts or out is None else packed_bytes(out)
-        scheme, choice = self._choosing.scheme(Direction.READ, pool, self._rows(pool, blocks, start, stop), given)
         loans: list[Loan] = []
         with self._lock:
             self._forget_what_has_ended()
+            scheme, choice = self._choosing.scheme(Direction.READ, pool, self._rows(pool, blocks, start, stop), given)
             if converts and out is None:
                 out = self._borrow(loans, Memory.PAGEABLE, shape, at_host)
             moved = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype) if converts or out is None else out
@@ -115,10 +115,10 @@ class Calls:
             return Transfer(None, Stats())
         converts = at_host != pool.dtype
         given = None if converts else packed_bytes(rows)
-        scheme, choice = self._choosing.scheme(Direction.WRITE, pool, self._rows(pool, blocks, start, stop), given)
         loans: list[Loan] = []
         with self._lock:
             self._forget_what_has_ended()
+            scheme, choice = self._choosing.scheme(Direction.WRITE, pool, self._rows(pool, blocks, start, stop), given)
             if converts:
                 converted = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype)
                 to_bfloat16(rows, converted)
@@ -148,9 +148,14 @@ class Calls:
         """Waits for everything under way, and refuses new calls. Raises the first error of work that nobody asked for."""
         check_process(self._process)
         self._closed = True
+        while (pending := self._first_under_way()) is not None:  # other stagers of the device may issue meanwhile
+            try:
+                if not pending.failed:  # or else whoever waited for it was told
+                    pending.wait()
+            finally:
+                with self._lock:
+                    self._forget(pending)
         with self._lock:
-            while self._under_way:
-                self._look_at_first(_waited)
             self._runtime.settle()
             self._buffers.clear()
 
@@ -171,7 +176,9 @@ class Calls:
         """`Stager.choice`."""
         start, stop = row_range(start, stop)
         blocks = touched_blocks(pool, block_table, start, stop, distinct=direction is Direction.WRITE)
-        return self._choosing.scheme(direction, pool, PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop), None)[1]
+        rows = PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop)
+        with self._lock:
+            return self._choosing.scheme(direction, pool, rows, None)[1]
 
     def _borrow(self, loans: list[Loan], memory: Memory, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """A tensor in memory of the stager, which `loans` is to give back."""
@@ -205,26 +212,25 @@ class Calls:
 
     def _forget_what_has_ended(self) -> None:
         """Raises the error of work that has failed, once: a transfer that was dropped must not fail unseen."""
-        while self._under_way and self._look_at_first(Pending.query):
-            pass
+        while self._under_way:
+            pending = self._under_way[0]
+            try:
+                if not pending.failed and not pending.query():
+                    return
+            except BaseException:
+                self._forget(pending)
+                raise
+            self._forget(pending)
 
-    def _look_at_first(self, look: Callable[[Pending], bool]) -> bool:
-        """Whether the work that was issued first has ended: it is forgotten then. So it is after an error, but for its memory."""
-        pending = self._under_way[0]
-        if pending.failed:  # and whoever waited for it was told
-            self._forget(pending)
-            return True
-        try:
-            ended = look(pending)
-        except BaseException:
-            self._forget(pending)
-            raise
-        if ended:
-            self._forget(pending)
-        return ended
+    def _first_under_way(self) -> Pending | None:
+        with self._lock:
+            return self._under_way[0] if self._under_way else None
 
     def _forget(self, pending: Pending) -> None:
-        """Work that was looked at. A hook that was told of its end may have called the stager, which has forgotten it then."""
+        """Work that has ended, or failed: its memory is kept then.
+
+        Where a hook was told of its end, and has called the stager, it is forgotten already.
+        """
         if self._under_way and self._under_way[0] is pending:
             self._under_way.popleft()
         if not pending.ended:
@@ -240,11 +246,6 @@ class Calls:
 
 def _shape(rows: PagedRows) -> tuple[int, ...]:
     return rows.num_blocks, rows.block_size, rows.start, rows.stop
-
-
-def _waited(pending: Pending) -> bool:
-    pending.wait()
-    return True
 
 
 def _memory_at_host(scheme: Scheme) -> Memory:

@@ -11,7 +11,8 @@ more at once, or waits more often, is right too. Streams are known by name and c
 are objects of a type `E` that `event` makes. An event may be recorded again and again: the last record before a wait or
 a query is the one that counts, and one that was never recorded holds nobody up.
 
-Work is issued by one host thread at a time; `wait` and `query` may be called by any thread, meanwhile.
+Work is issued by one host thread at a time, which `device_lock.lock_of` sees to: so a device can be hashed, and referred to
+weakly, as ordinary objects can. `wait` and `query` may be called by any thread, meanwhile.
 
 A device may state its `costs`, a `kvstage.costs.Costs`: the others are measured, by whoever wants `scheme="auto"`.
 """

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 
 from .device import Device
+from .device_lock import lock_of
 from .errors import ForkedError
 
 R = TypeVar("R")
@@ -81,7 +82,8 @@ class Pending:
         """What the caller puts on a stream of his from now on begins after the work."""
         if not self.ended:
             check_process(self._process)
-            self._device.order_before(self._event, stream)
+            with lock_of(self._device):
+                self._device.order_before(self._event, stream)
 
     def forget(self) -> tuple[torch.Tensor, ...]:
         """Nobody will learn how the work ended: hands over the memory that it may still touch."""

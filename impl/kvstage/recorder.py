@@ -43,6 +43,7 @@ from kvstage_model.simulator import simulate
 from kvstage_model.trace import Issued, Trace
 
 from .device import Device, Index
+from .device_lock import share_lock
 from .errors import KVStageError
 from .recorded_times import Noted, measured
 from .times import Span, now
@@ -91,6 +92,7 @@ class RecordingDevice(Generic[B, E]):
         if timed and not isinstance(device, Timed):
             raise RecorderError(f"{type(device).__name__} does not know when its work runs: record it without timed=True")
         self._device = device
+        share_lock(self, device)
         self.noted: list[Noted] = []
         """Everything that was noted, each operation when its call was over."""
         self._buffers: dict[tuple[object, ...], Buffer] = {}

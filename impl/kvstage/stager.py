@@ -16,6 +16,7 @@ from .batch import Batch
 from .calls import Calls, Hook
 from .costs import Costs, costs_of
 from .device import Device
+from .device_lock import lock_of
 from .errors import SchemeError, UnknownSchemeError
 from .pool import PagedPool
 from .tables import BlockTable
@@ -39,9 +40,10 @@ class Stager:
     nothing, is not told.
 
     A stager keeps its memory and its events from call to call: staging, and results that were released. Several threads
-    may use it: their calls go one by one. Calls leave no trace in autograd, but bump the version counters of what they
-    write; results are ordinary tensors, also under `torch.inference_mode`, and tensors made there can be read and
-    written from anywhere.
+    may use it, and other stagers of its device: calls on one device go one by one, each with the waits that its scheme
+    makes inside the call; `Transfer.wait`, `query` and `close` keep nobody from calling. Calls leave no trace in autograd,
+    but bump the version counters of what they write; results are ordinary tensors, also under `torch.inference_mode`, and
+    tensors made there can be read and written from anywhere.
 
     What is proved, and what is not. The theorems are about one scheme, called again and again, each call behind the end
     of the one before. "per_row", "per_block", "per_run", "ring" and "gather" are run just so: all of their waits are
@@ -183,7 +185,8 @@ class Stager:
 
 def _chosen(device: Device[Any, Any], scheme: str | Pair, costs: Costs | None) -> Pair | Auto:
     if scheme == AUTO:
-        return Auto(costs_of(device) if costs is None else costs)
+        with lock_of(device):  # to measure is to issue work
+            return Auto(costs_of(device) if costs is None else costs)
     if costs is not None:
         raise SchemeError(f"costs are what {AUTO!r} picks a scheme by: leave them out, or the scheme")
     if isinstance(scheme, Pair):
