@@ -63,7 +63,8 @@ def as_bytes(tensor: torch.Tensor, leading: int) -> torch.Tensor:
 
 def packed_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """The memory of contiguous rows as a buffer of one slot, outside autograd: uint8 [1, n, row_bytes]."""
-    count, row = len(tensor), prod(tensor.shape[1:])
+    count, *row_shape = tensor.shape
+    row = prod(row_shape)
     return tensor.detach().as_strided((1, count, row), (count * row, row, 1)).view(torch.uint8)
 
 

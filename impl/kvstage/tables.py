@@ -78,7 +78,7 @@ def touched_blocks(
                 f"rows [{start}, {stop}) need {end} blocks of {size} rows, and the block table has {length}: "
                 "pass all blocks of the sequence, from its row 0 on"
             )
-        listed = _int64s(pool, table[first:end], first)
+        listed = _int64s(pool, table[first:end] if first or end < length else table, first)
         if last is not None and last.are(first, listed, pool.num_blocks, distinct):
             return last
     found = np.frombuffer(listed, np.int64)
