@@ -170,6 +170,11 @@ compared with what they say in the tests.
 - **torch's sanitizer**: `torch.cuda._sanitizer.EventHandler`, told of the host as of one more stream, and of each row as of a
   tensor. As shipped it hears of no host, and of no tensor in host memory.
 
+**T5, the removal table:** each row "X without W" is the scheme X with one of its waits or records taken out, by its kind,
+stream and event. Every wait and record of every scheme that is PROVED here has such a row, and T1 must fall in it: so each is
+needed. One is needed in some depths only: the event `free` of a gather that reads has a row of its own for the others. The
+schedule that breaks a row is printed by `kvstage explain`, as in `kvstage explain "ring without SyncEvent of 'filled'.read:T1"`.
+
 `fault`: some small instance is called faulty. `-`: none is; of schemes that are right, the first {right} instances were asked.
 """
 

@@ -12,8 +12,9 @@ from typing import TypeAlias
 from .buffers import Buffer, Rows
 from .operations import Event, HostRead, HostWrite, Launch, Operation, QueryEvent, RecordEvent, SyncEvent, WaitEvent
 
-LOOP, CALLER = "loop", "caller"
-"""The names of the phase that moves rows, and of what the caller does after the call has returned."""
+PROLOGUE, LOOP, EPILOGUE, CALLER = "prologue", "loop", "epilogue", "caller"
+"""The names of what a call does before the loop that moves rows, of that loop, of what it does after it, and of what the
+caller does once the call has returned."""
 
 
 class Direction(Enum):
@@ -108,18 +109,20 @@ class Scheme:
     @property
     def phases(self) -> tuple[Phase, ...]:
         """The prologue, the loop, the epilogue, and what the caller does after the call has returned."""
-        found = [once("prologue", *self.prologue)] if self.prologue else []
+        found = [once(PROLOGUE, *self.prologue)] if self.prologue else []
         found.append(Phase(LOOP, self.steps, self.step))
         if self.epilogue:
-            found.append(once("epilogue", *self.epilogue))
+            found.append(once(EPILOGUE, *self.epilogue))
         if self.result is not None:
             found.append(Phase(CALLER, self.result.length, self.result.caller))
         return tuple(found)
 
-    def changed(self, change: Change, name: str) -> "Scheme":
-        """The scheme with the operations of every step, of the prologue and of the epilogue changed."""
-        prologue, epilogue = tuple(change(self.prologue)), tuple(change(self.epilogue))
-        return replace(self, name=name, step=lambda i: change(self.step(i)), prologue=prologue, epilogue=epilogue)
+    def changed(self, change: Change, name: str, only: str | None = None) -> "Scheme":
+        """The scheme with the operations of every step, of the prologue and of the epilogue changed; or of one phase only."""
+        prologue = self.prologue if only not in (None, PROLOGUE) else tuple(change(self.prologue))
+        epilogue = self.epilogue if only not in (None, EPILOGUE) else tuple(change(self.epilogue))
+        step = self.step if only not in (None, LOOP) else lambda i: change(self.step(i))
+        return replace(self, name=name, step=step, prologue=prologue, epilogue=epilogue)
 
     def in_call(self, operation: Operation, call: int) -> Operation:
         """The operation as call number `call` issues it: with events of its own, where each call makes fresh ones."""
@@ -147,9 +150,10 @@ class Session(Scheme):
         """The phases, in order."""
         return self.parts
 
-    def changed(self, change: Change, name: str) -> "Session":
-        """The session with the operations of every step changed."""
-        return replace(self, name=name, parts=tuple(replace(part, step=_changed(part, change)) for part in self.parts))
+    def changed(self, change: Change, name: str, only: str | None = None) -> "Session":
+        """The session with the operations of every step changed; or of one phase only."""
+        parts = (replace(part, step=_changed(part, change)) if only in (None, part.name) else part for part in self.parts)
+        return replace(self, name=name, parts=tuple(parts))
 
 
 def once(name: str, *operations: Operation) -> Phase:

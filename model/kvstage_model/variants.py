@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from .operations import Operation, RecordEvent, SyncEvent, SyncStream, WaitEvent, event_of, stream_of
+from .operations import Operation, QueryEvent, RecordEvent, SyncEvent, SyncStream, WaitEvent, event_of, stream_of
 from .parameters import Declared, SchemeFunction, declared
 from .scheme import Scheme
 
@@ -37,14 +37,19 @@ class Named:
         return self.kind.__name__ + event + (f" on stream {self.stream}" if self.stream else "")
 
 
-Ordering = SyncStream | SyncEvent | WaitEvent | RecordEvent
-"""What orders operations and does nothing else: the waits, and the records that they wait for."""
+Ordering = SyncStream | SyncEvent | QueryEvent | WaitEvent | RecordEvent
+"""What orders operations and does nothing else: the waits, the queries that may spare one, and the records that they are for."""
 
 
 def orderings(scheme: Scheme) -> tuple[Named, ...]:
     """The names of all waits and records of a concrete scheme, in the order in which they are first issued."""
-    issued = (operation for phase in scheme.phases for i in range(phase.steps) for operation in phase.step(i))
-    return tuple(dict.fromkeys(Named.of(operation) for operation in issued if isinstance(operation, Ordering)))
+    return tuple(dict.fromkeys(named for named, _ in placed_orderings(scheme)))
+
+
+def placed_orderings(scheme: Scheme) -> tuple[tuple[Named, str], ...]:
+    """The same, each with the name of the phase that issues it: a wait of the loop and one behind it may share a name."""
+    issued = ((operation, phase.name) for phase in scheme.phases for i in range(phase.steps) for operation in phase.step(i))
+    return tuple(dict.fromkeys((Named.of(operation), phase) for operation, phase in issued if isinstance(operation, Ordering)))
 
 
 def edited(function: SchemeFunction, edit: Edit) -> Declared:
@@ -52,11 +57,12 @@ def edited(function: SchemeFunction, edit: Edit) -> Declared:
     return Declared(lambda **arguments: edit(function(**arguments)), declared(function))
 
 
-def without(named: Named) -> Edit:
-    """Take operations out, wherever they stand."""
+def without(named: Named, phase: str | None = None) -> Edit:
+    """Take operations out, wherever they stand, or of one phase only."""
 
     def edit(scheme: Scheme) -> Scheme:
-        return scheme.changed(lambda operations: (o for o in operations if not named(o)), f"{scheme.name} without {named}")
+        name = f"{scheme.name} without {named}{f' in the {phase}' if phase else ''}"
+        return scheme.changed(lambda operations: (o for o in operations if not named(o)), name, phase)
 
     return edit
 

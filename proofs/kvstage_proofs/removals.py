@@ -1,13 +1,15 @@
 """T5, every wait and record is needed: the removal table.
 
-Each wait and each record of each scheme is taken out, named by its kind, stream and event. An instance must break T1
-without it. Where none does, it is needless, and the scheme must lose it, or say when it is needed.
+Each wait and each record of each scheme is taken out, named by its kind, stream and event, and by its phase where two
+phases have one of that name. An instance must break T1 without it: so an obligation "ring without SyncEvent of 'filled'"
+that must be REFUTED is a row of the table, and says by which schedule. Where no instance breaks, it is needless, and the
+scheme must lose it, or say when it is needed: `shallow` does, of the one that a scheme keeps.
 """
 
 from collections.abc import Iterator
 
 from kvstage_model.parameters import SchemeFunction, declared, small_values
-from kvstage_model.variants import Named, edited, orderings, without
+from kvstage_model.variants import Named, edited, placed_orderings, without
 
 from .hazards import T1
 from .obligation import Obligation, Verdict
@@ -18,11 +20,19 @@ MOST_ROWS = 4
 
 def named(function: SchemeFunction) -> tuple[Named, ...]:
     """The names of all waits and records of a scheme, over small instances: a guard may hide some from the smallest."""
-    found = (orderings(function(**values)) for values in small_values(declared(function), MOST_ROWS))
-    return tuple(dict.fromkeys(name for names in found for name in names))
+    return tuple(dict.fromkeys(name for name, _ in _placed(function)))
+
+
+def _placed(function: SchemeFunction) -> tuple[tuple[Named, str], ...]:
+    """The same, each with its phase."""
+    found = (placed_orderings(function(**values)) for values in small_values(declared(function), MOST_ROWS))
+    return tuple(dict.fromkeys(place for places in found for place in places))
 
 
 def removals(function: SchemeFunction, scheme: str, direction: str) -> Iterator[Obligation]:
     """One obligation for each wait and record: without it, T1 must fall."""
-    for name in named(function):
-        yield T1.of(edited(function, without(name)), f"{scheme} without {name}", direction, Verdict.REFUTED)
+    places = _placed(function)
+    for name, phase in places:
+        shared = len([other for other, _ in places if other == name]) > 1
+        edit, where = without(name, phase if shared else None), f" in the {phase}" if shared else ""
+        yield T1.of(edited(function, edit), f"{scheme} without {name}{where}", direction, Verdict.REFUTED)

@@ -18,7 +18,10 @@ from kvstage_model.variants import Named, edited, without
 
 from .hazards import T1
 from .obligation import Obligation, Verdict
+from .removals import removals
 from .result import T3
+
+DEEP = "gather without 'free', device slots >= pinned slots"
 
 
 def deep(pieces: Pieces[Piece], pinned_slots: Positive, more: Annotated[int, AtLeast(0)]) -> Scheme:
@@ -38,7 +41,8 @@ def without_free(function: SchemeFunction) -> Declared:
 
 
 def findings() -> Iterator[Obligation]:
-    """Without `free`: proved for a deep device ring, refuted for a shallow one."""
+    """Without `free`: proved for a deep device ring, and then nothing else is needless; refuted for a shallow one."""
     for theorem in (T1, T3):
-        yield theorem.of(without_free(deep), "gather without 'free', device slots >= pinned slots", "read")
+        yield theorem.of(without_free(deep), DEEP, "read")
+    yield from removals(without_free(deep), DEEP, "read")
     yield T1.of(without_free(shallow), "gather without 'free', device slots < pinned slots", "read", Verdict.REFUTED)
