@@ -12,6 +12,9 @@ OURS = frozenset({"kvstage", "kvstage_model", "torch", "numpy", "weakref", "cont
 RUNNERS = frozenset({"_pytest", "pluggy"})
 """Packages that call a test: behind their frames there is no line of the test any more."""
 
+UNITTEST, CALLS = "unittest.case", "_call"
+"""So do functions of this module whose names begin so. Others of it are called by a test: `assertRaises` is one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -37,8 +40,9 @@ def users_line() -> Line | None:
     """The innermost line that is not ours: the user's. None where a test runner has called us, so that the test is over."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if package in RUNNERS:
+        name = str(frame.f_globals.get("__name__", ""))
+        package = name.partition(".")[0]
+        if package in RUNNERS or (name == UNITTEST and frame.f_code.co_name.startswith(CALLS)):
             return None
         if package not in OURS:
             return Line(frame.f_code.co_filename, frame.f_lineno)

@@ -78,14 +78,14 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return True
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Looks at a run when its test has returned or failed."""
-    if not _staged(pyfuncitem):
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Looks at a run when its test has returned or failed: functions, methods of a `unittest.TestCase`, and all else."""
+    if not _staged(item):
         return (yield)
-    from .staging_runs import CURRENT, judged
+    from .staging_runs import judged
 
-    with judged(pyfuncitem.stash[CURRENT]):
+    with judged(item):
         return (yield)
 
 
@@ -94,17 +94,28 @@ def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -
     made = _property(report, "kvstage_schedules")
     if made is None or not report.passed or hasattr(report, "wasxfail"):
         return None
-    return "passed", ".", f"PASSED ({made} schedule{'' if made == 1 else 's'})"
+    return "passed", ".", f"PASSED ({_count(made, 'schedule')})"
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A replay that no test has run under is an error of usage: nothing was shown."""
+    if _idle(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """How many schedules there were, and the seeds."""
-    reports = [
-        report for reports in terminalreporter.stats.values() for report in reports if _property(report, "kvstage_schedules")
-    ]
+    reports = _staged_reports(terminalreporter)
     if reports:
         made = sum(_property(report, "kvstage_schedules") or 0 for report in reports)
-        terminalreporter.write_line(f"kvstage: {made} schedules in {len(reports)} test{'' if len(reports) == 1 else 's'}")
+        terminalreporter.write_line(f"kvstage: {_count(made, 'schedule')} in {_count(len(reports), 'test')}")
+    elif _idle(config):
+        terminalreporter.write_line(
+            f"kvstage: no test has run under --kvstage-replay {config.getoption('--kvstage-replay')}: name one that asks for "
+            "staging_schedule",
+            red=True,
+        )
     for report in reports:
         seed = _property(report, "kvstage_seed")
         if seed is not None:
@@ -113,6 +124,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def _staged(item: pytest.Item) -> bool:
     return "staging_schedule" in getattr(item, "fixturenames", ())
+
+
+def _idle(config: pytest.Config) -> bool:
+    """Whether tests were to be run under a schedule, and none was."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")  # which workers of xdist have not
+    if config.getoption("--kvstage-replay") is None or config.option.collectonly or reporter is None:
+        return False
+    return not _staged_reports(reporter)
+
+
+def _staged_reports(reporter: pytest.TerminalReporter) -> list[pytest.TestReport]:
+    """The reports of tests that ran under schedules."""
+    return [report for reports in reporter.stats.values() for report in reports if _property(report, "kvstage_schedules")]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _property(report: object, name: str) -> int | None:

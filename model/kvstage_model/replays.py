@@ -3,7 +3,7 @@
 import re
 
 from .schedules import Choices, Hold, IssueOrder, Schedule
-from .seeded import Seeded
+from .seeded import RUN_DIGITS, SEED_DIGITS, Seeded
 
 ISSUE_ORDER = "issue-order"
 FORMS = (ISSUE_ORDER, "hold:3:begin", "hold:3:end", "choices:1.0.2", "seeded:7:12")
@@ -37,7 +37,7 @@ def from_string(text: str) -> Schedule:
         return Hold(int(found[1]), int(found[2] == "end"))
     if found := re.fullmatch(r"choices:([0-9]{1,4}(?:\.[0-9]{1,4})*)", text):
         return Choices(tuple(map(int, found[1].split("."))))
-    if found := re.fullmatch(r"seeded:([0-9]{1,20}):([0-9]{1,9})", text):
+    if found := re.fullmatch(rf"seeded:([0-9]{{1,{SEED_DIGITS}}}):([0-9]{{1,{RUN_DIGITS}}})", text):
         return Seeded(int(found[1]), int(found[2]))
     raise ReplayStringError(f"{text!r} names no schedule: copy the string that the failure printed, such as {', '.join(FORMS)}")
 

@@ -14,6 +14,9 @@ SPEEDS = (1, 8, 64)
 LARGEST_SEED = 2**32
 """Seeds that are drawn lie below."""
 
+SEED_DIGITS, RUN_DIGITS = 20, 9
+"""How many digits a seed and the number of a run may have in the string of a schedule."""
+
 
 class Seeded:
     """Draws who goes on. The host and each stream have a speed of their own, which is drawn first.

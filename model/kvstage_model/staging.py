@@ -21,6 +21,13 @@ ALL_ORDERED = (
 """Added to a failure where nothing was found."""
 
 
+OTHER_WORK = (
+    "earlier runs of the test issued that much, so this schedule has shown nothing. A test must issue the same work in each run: "
+    "keep nothing from run to run, such as a module's variable, and take no time or random number that differs"
+)
+"""Added where a run could not follow a schedule that was made from an earlier run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why a run has failed, where the test itself has not; and the schedule that shows it best, if any."""
@@ -57,7 +64,7 @@ class StagingSchedule:
     def finish(self, *, replayed: bool) -> Failure | None:
         """The test has returned: lets all work end, and says what the device found, or why the run shows nothing.
 
-        `replayed` says that the schedule is a string's: then it must have been followed to its end.
+        A schedule must have been followed to its end. `replayed` says that it is a string's, not made from an earlier run.
         """
         if self._device is None:
             return Failure("the test has seen no schedule: call staging_schedule.device(), and run the code on that")
@@ -66,8 +73,10 @@ class StagingSchedule:
             return Failure(f"{found}\n{self.replay()}", found.schedule)
         if not self._device.issued:
             return Failure("nothing was issued on a stream: there is nothing to hold back, and the run shows nothing")
-        unused = _unused(self.schedule, self._device.issued) if replayed else None
-        return Failure(f"{unused}\n{self.replay()}") if unused else None
+        unused = _unused(self.schedule, self._device.issued)
+        if unused is None:
+            return None
+        return Failure(f"{unused}\n{self.replay()}" if replayed else f"{unused}: {OTHER_WORK}")
 
     def explain(self, error: BaseException) -> str | None:
         """The test has failed: adds to the error what the device found, and how to run just this again.

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from .replays import from_string
 from .schedules import Schedule, delays, exhaustive
-from .seeded import draw_seed, seeded
+from .seeded import RUN_DIGITS, SEED_DIGITS, draw_seed, seeded
 
 T = TypeVar("T")
 
@@ -58,9 +58,14 @@ def plan_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], replay: str | None
     if schedules not in (DELAYS, EXHAUSTIVE, SEEDED):
         raise MarkError(f"pytest.mark.staging(schedules={schedules!r}): it must be {DELAYS!r}, {EXHAUSTIVE!r} or {SEEDED!r}")
     runs, seed = kwargs.get("runs", MOST if schedules == EXHAUSTIVE else RUNS), kwargs.get("seed")
-    for name, number, allowed, least in (("runs", runs, schedules != DELAYS, 1), ("seed", seed, schedules == SEEDED, 0)):
-        if name in kwargs and (not allowed or not isinstance(number, int) or number < least):
-            why = f"{name} must be an integer from {least} on" if allowed else f"{schedules!r} has no {name}"
+    for name, number, allowed, least, digits in (
+        ("runs", runs, schedules != DELAYS, 1, RUN_DIGITS),
+        ("seed", seed, schedules == SEEDED, 0, SEED_DIGITS),
+    ):
+        fits = isinstance(number, int) and not isinstance(number, bool) and least <= number < 10**digits
+        if name in kwargs and not (allowed and fits):
+            wanted = f"{name} must be an integer from {least} on, of at most {digits} digits"
+            why = wanted if allowed else f"{schedules!r} has no {name}"
             raise MarkError(f"pytest.mark.staging(schedules={schedules!r}, {name}={number!r}): {why}")
     if schedules == SEEDED and seed is None:
         seed = draw_seed()

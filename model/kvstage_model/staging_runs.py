@@ -9,12 +9,15 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from .replays import from_string
-from .schedules import Schedule, TooManySchedulesError
+from .schedules import NothingAsynchronousError, Schedule, TooManySchedulesError
 from .staging import StagingSchedule
 from .staging_plan import Plan
 
 CURRENT = pytest.StashKey["Run"]()
 """The run that a test is in."""
+
+TOLD = "_excinfo"
+"""Where pytest's items of `unittest.TestCase` keep what a test has raised, until it is reported."""
 
 SCHEDULES, SEED = "kvstage_schedules", "kvstage_seed"
 """Properties of a test's report: under how many schedules it ran, and from which seed."""
@@ -31,23 +34,37 @@ class Run:
 
 
 @contextmanager
-def judged(run: Run) -> Iterator[None]:
-    """Looks at a run when its test has returned or failed."""
+def judged(item: pytest.Item) -> Iterator[None]:
+    """Looks at a run when its test has returned or failed, whatever kind of test it is."""
+    run = item.stash[CURRENT]
     if isinstance(run.staging, Exception):
         yield
         return
+    failure = None
     try:
         yield
+        told = _told(item)
+        if told is None:
+            failure = run.staging.finish(replayed=run.replayed)
+        elif isinstance(told, pytest.skip.Exception):
+            run.raised = True
+        else:
+            run.raised, run.witness = True, run.staging.explain(told)
     except (pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt):
         run.raised = True
         raise
     except BaseException as error:
         run.raised, run.witness = True, run.staging.explain(error)
         raise
-    failure = run.staging.finish(replayed=run.replayed)
     if failure is not None:
         run.raised, run.witness = True, failure.witness
         pytest.fail(failure.message, pytrace=False)
+
+
+def _told(item: pytest.Item) -> BaseException | None:
+    """What a test of a `unittest.TestCase` has raised: that comes as a report to its item, and not as an error."""
+    told = getattr(item, TOLD, None)
+    return told[0].value if told else None
 
 
 def run_all(item: pytest.Item, nextitem: pytest.Item | None, plan: Plan | Exception) -> Iterator[pytest.TestReport]:
@@ -101,7 +118,7 @@ class _Runs:
                 pass
         except _RaisedError as error:
             return error.run
-        except TooManySchedulesError as error:
+        except (NothingAsynchronousError, TooManySchedulesError) as error:
             refused = error
         return self._run(Run(refused, False)) if refused else None
 

@@ -136,6 +136,54 @@ def test_a_replay_that_is_not_the_tests_fails(pytester: pytest.Pytester, text: s
     result.stdout.fnmatch_lines([message])
 
 
+def test_a_replay_under_which_no_test_runs_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    tests = (
+        """
+def test_plain():
+    pass
+
+@pytest.mark.skip
+def test_skipped(staging_schedule):
+    pass
+"""
+        + RIGHT
+    )
+    result = run(pytester, tests, "--kvstage-replay", "hold:0:end", "-k", "plain or skipped")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["kvstage: no test has run under --kvstage-replay hold:0:end: name one that asks for *"])
+    again = pytester.runpytest_inprocess(*PLUGIN, "--kvstage-replay", "hold:0:end")
+    assert again.ret == pytest.ExitCode.OK
+    again.stdout.fnmatch_lines(["kvstage: 1 schedule in 1 test"])
+    assert pytester.runpytest_inprocess(*PLUGIN, "--kvstage-replay", "hold:0:end", "--collect-only").ret == pytest.ExitCode.OK
+
+
+LESS = """
+RUNS = []
+
+{mark}
+def test_less(staging_schedule):
+    RUNS.append(1)
+    device = staging_schedule.device()
+    a, b = device.allocate(Memory.PINNED, 4), device.allocate(Memory.DEVICE, 4)
+    for _ in range(3 if len(RUNS) == 1 else 1):
+        device.copy("h2d", a, b)
+    device.synchronize("h2d")
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "shows"),
+    [
+        ("", "nothing was held back: the test issued 1 operations, and this schedule holds number 1, from 0"),
+        ('@pytest.mark.staging(schedules="exhaustive")', "the run had * choices, and this schedule makes *"),
+    ],
+)
+def test_a_test_that_issues_less_in_later_runs_fails(pytester: pytest.Pytester, mark: str, shows: str) -> None:
+    result = run(pytester, LESS.format(mark=mark))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"{shows}: earlier runs of the test issued that much*must issue the same work in each run*"])
+
+
 def test_a_string_that_is_none_is_a_usage_error(pytester: pytest.Pytester) -> None:
     result = run(pytester, WRONG, "--kvstage-replay", "hold")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

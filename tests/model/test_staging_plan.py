@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kvstage_model.replays import from_string, to_string
 from kvstage_model.schedules import Choices, Hold, IssueOrder, Move, Schedule, TooManySchedulesError
 from kvstage_model.seeded import Seeded
 from kvstage_model.staging_plan import MOST, RUNS, MarkError, Plan, plan_of
@@ -49,6 +50,14 @@ def test_a_replay_is_that_schedule_alone() -> None:
     assert (schedule.seed, schedule.run, str(plan)) == (4, 2, "seeded:4:2")
 
 
+def test_the_largest_seed_and_run_have_a_string() -> None:
+    plan = plan_of((), {"schedules": "seeded", "seed": 10**20 - 1, "runs": 10**9 - 1}, None)
+    assert plan.seed is not None
+    last = from_string(to_string(Seeded(plan.seed, plan.runs)))
+    assert isinstance(last, Seeded)
+    assert (last.seed, last.run) == (plan.seed, plan.runs)
+
+
 @pytest.mark.parametrize(
     ("args", "kwargs", "match"),
     [
@@ -60,6 +69,9 @@ def test_a_replay_is_that_schedule_alone() -> None:
         ((), {"schedules": "exhaustive", "seed": 1}, "'exhaustive' has no seed"),
         ((), {"schedules": "seeded", "seed": "x"}, "seed must be an integer from 0 on"),
         ((), {"schedules": "seeded", "seed": -1}, "seed must be an integer from 0 on"),
+        ((), {"schedules": "seeded", "seed": 10**20}, "seed must be an integer from 0 on, of at most 20 digits"),
+        ((), {"schedules": "seeded", "runs": 10**9}, "runs must be an integer from 1 on, of at most 9 digits"),
+        ((), {"schedules": "seeded", "runs": True}, "runs must be an integer from 1 on"),
     ],
 )
 def test_what_makes_no_sense_is_refused(args: tuple[Any, ...], kwargs: dict[str, Any], match: str) -> None:
