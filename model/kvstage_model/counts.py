@@ -9,7 +9,7 @@ from .library import SLOTS, Pair, runs_of, usual_chunk
 from .operations import Copy, Gather, Operation, Scatter, SyncEvent, SyncStream
 from .runs import PagedRows, by_block, by_chunk, by_row
 from .scheme import Direction, Scheme
-from .tallies import TALLIES
+from .tallies import ONCE, TALLIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def counts(name: str, direction: Direction, rows: PagedRows, *, slots: int = SLO
 
     def issued(*kinds: type[Operation]) -> int:
         ranges = [steps(**arguments) for named, steps in TALLIES[loop].items() if issubclass(named.kind, kinds)]
-        return sum(past - first for first, past in ranges) + sum(isinstance(operation, kinds) for operation in scheme.epilogue)
+        return sum(past - first for first, past in ranges) + sum(issubclass(named.kind, kinds) for named in ONCE[loop])
 
     copies, launches = issued(Copy), issued(Gather, Scatter)
     staged = len(scheme.buffers) > len(("pool", "host"))

@@ -1,4 +1,5 @@
-"""The counts of each scheme: in which steps of its loop each copy, kernel and wait is issued. T4 proves that they are exact.
+"""The counts of each scheme: in which steps of its loop each copy, kernel and blocking wait is issued, and which of them once
+a call. T4 proves that they are exact, and that there are no others.
 
 So a call issues n copies and n waits where its partition has n parts: `per_row` one of each for every row, `per_block` for
 every block that the rows touch; `direct` n copies and one wait, `gather_pinned` and `gather_host` one kernel and one wait.
@@ -67,4 +68,24 @@ TALLIES: dict[SchemeFunction, Tally] = {
     pipelines.gather_read: {Named(Gather): each_piece, Named(Copy): each_piece, Named(SyncEvent): pieces_late},
     pipelines.gather_write: {Named(Copy): each_piece, Named(Scatter): each_piece, Named(SyncEvent): each_piece},
 }
-"""Of each loop. What its epilogue issues comes on top, once a call."""
+"""Of each loop. What ONCE has comes on top."""
+
+_WAIT = (Named(SyncStream),)
+
+ONCE: dict[SchemeFunction, tuple[Named, ...]] = {
+    schemes.staged_read: (),
+    schemes.staged_write: (),
+    schemes.direct_read: _WAIT,
+    schemes.direct_write: _WAIT,
+    schemes.copy_read: _WAIT,
+    schemes.copy_write: _WAIT,
+    pipelines.ring_read: (),
+    pipelines.ring_write: _WAIT,
+    schemes.gather_pinned_read: _WAIT,
+    schemes.gather_pinned_write: _WAIT,
+    schemes.gather_host_read: _WAIT,
+    schemes.gather_host_write: _WAIT,
+    pipelines.gather_read: (),
+    pipelines.gather_write: _WAIT,
+}
+"""What each scheme issues once a call, before or behind its loop, however many rows there are."""

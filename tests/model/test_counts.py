@@ -6,11 +6,12 @@ from itertools import product
 import pytest
 
 from kvstage_model.counts import BOUND, counts
-from kvstage_model.library import LIBRARY, usual_chunk
+from kvstage_model.library import COPY, LIBRARY, usual_chunk
 from kvstage_model.operations import Copy, Gather, HostCopy, Scatter, SyncEvent, SyncStream
-from kvstage_model.parameters import declared
+from kvstage_model.parameters import SchemeFunction, declared, small_values
 from kvstage_model.runs import PagedRows
 from kvstage_model.scheme import Direction
+from kvstage_model.tallies import ONCE, TALLIES
 from kvstage_model.trace import unroll
 
 TABLES = ((3, 0, 1, 5, 4), (2, 3, 4, 5, 0))
@@ -51,3 +52,27 @@ def test_the_counts_are_those_of_the_steps(name: str, direction: Direction) -> N
         assert (found.moved, found.taken) == (moved, taken)
         seen.add(found)
     assert len(seen) > 5
+
+
+WAITING = (SyncStream, SyncEvent)
+
+
+def test_copies_between_pools_are_counted_too() -> None:
+    assert {COPY.read, COPY.write} <= TALLIES.keys()
+    assert TALLIES.keys() == ONCE.keys()
+
+
+@pytest.mark.parametrize("function", TALLIES, ids=lambda function: function.__name__)
+def test_a_tally_is_what_small_calls_issue(function: SchemeFunction) -> None:
+    """By kind, and in all: a copy, kernel or wait that no tally names would be one too many."""
+    calls = set()
+    for values in small_values(declared(function), 3):
+        stated = Counter({named.kind: 1 for named in ONCE[function]})
+        for named, steps in TALLIES[function].items():
+            first, past = steps(**values)
+            stated[named.kind] += past - first
+        issued = [each.operation for each in unroll([function(**values)]) if each.phase != "caller"]
+        counting = [type(operation) for operation in issued if isinstance(operation, (Copy, Gather, Scatter, *WAITING))]
+        assert Counter(counting) == +stated
+        calls.add(len(counting))
+    assert len(calls) > 1
