@@ -124,7 +124,8 @@ def lower_bound(_: Any) -> Iterator[Query]:
     """
     context = z3.Context()
     k, taken, fresh, pending, kw = z3.Ints("K taken fresh pending kw", context)
-    n, waits, zero = *z3.Ints("n waits", context), z3.IntVal(0, context)
+    n, waits = z3.Ints("n waits", context)
+    zero = z3.IntVal(0, context)
 
     def holds(*state: Any) -> Any:
         return z3.And(k >= 1, z3.And(*invariant(k, *state)))
