@@ -1,6 +1,6 @@
 """`scheme="auto"`: the scheme that the cost model expects to be the quickest for one transfer, and why."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kvstage_model.buffers import Memory
@@ -10,6 +10,9 @@ from kvstage_model.runs import PagedRows
 from kvstage_model.scheme import Direction
 
 from .costs import Costs
+
+SMALL = ("per_block", "per_row")
+"""The schemes with the least staging. They never wait less than a ring does, so they are for when there is no room for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Case:
     """What decides beside the rows: the direction, the bytes of a row, and the memory.
 
     `pinned`: the rows at the host are in pinned memory, or may be put there. `gapless`: no bytes lie between the pool's blocks.
+    `left`: the bytes of pinned memory that the stager may still use, if that is bounded. `borrows`: those rows count there.
     """
 
     direction: Direction
@@ -33,6 +37,8 @@ class Case:
     pinned: bool
     gapless: bool
     slots: int
+    left: int | None = None
+    borrows: bool = True
 
 
 class Auto:
@@ -41,20 +47,36 @@ class Auto:
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
 
-    def choose(self, rows: PagedRows, case: Case, most: int) -> Choice:
-        """The quickest scheme that the memory allows. `most` is the most rows of a merged run."""
+    def choose(self, rows: PagedRows, case: Case, most: int, pinned: Callable[[str], int] | None = None) -> Choice:
+        """The quickest scheme that the memory allows. `most` is the most rows of a merged run.
+
+        `pinned` says how many bytes of pinned memory a scheme takes, where those are bounded. If there is room for none,
+        it is the one that takes the least.
+        """
         expected: list[tuple[float, str, Counts]] = []
-        for name in self._possible(case):
+        fitting, too_large = self._fitting(case, pinned)
+        for name in fitting:
             least = min(expected, default=None)
             if name == "per_run" and least is not None and self._per_run_at_best(rows, case) >= least[0]:
                 continue  # to merge the runs takes a look at each block
             found = counts(name, case.direction, rows, slots=case.slots, most=most if case.gapless else 1)
             expected.append((self.costs.seconds(found, case.row_bytes), name, found))
         expected.sort(key=lambda each: each[0])
-        return Choice(expected[0][1], expected[0][0], self._why(expected))
+        return Choice(expected[0][1], expected[0][0], self._why(expected) + _left_out(too_large, case.left))
+
+    def _fitting(self, case: Case, pinned: Callable[[str], int] | None) -> tuple[list[str], dict[str, int]]:
+        """The schemes that there is room for, and what the others take."""
+        possible = list(self._possible(case))
+        if case.left is None or pinned is None:
+            return possible, {}
+        takes = {name: pinned(name) for name in possible}
+        if takes["ring"] > case.left:
+            takes |= {name: pinned(name) for name in SMALL}
+        fitting = [name for name, size in takes.items() if size <= case.left] or [min(takes, key=lambda name: takes[name])]
+        return fitting, {name: size for name, size in takes.items() if size > case.left}
 
     def _possible(self, case: Case) -> Iterator[str]:
-        """The schemes that the memory allows. "per_row" and "per_block" never wait less than a ring of blocks does."""
+        """The schemes that the kinds of memory allow, but for those that a ring always beats."""
         kernels = self.costs.kernels
         if Memory.PAGEABLE in kernels:
             yield "gather_host"
@@ -77,3 +99,10 @@ class Auto:
             for seconds, name, found in expected
         )
         return f"{first}; {f'next {others[0]}' if others else 'nothing else is possible'} (costs {self.costs.source})"
+
+
+def _left_out(too_large: dict[str, int], left: int | None) -> str:
+    if not too_large:
+        return ""
+    takes = ", ".join(f"{name} takes {size}" for name, size in too_large.items())
+    return f"; of pinned memory {left} bytes are left, and {takes}"

@@ -3,6 +3,7 @@
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -48,6 +49,8 @@ class Buffers:
         self._budget = pinned_bytes
         self._kept: dict[Memory, list[torch.Tensor]] = {memory: [] for memory in Memory}
         self._pinned = 0
+        self._recallable: Callable[[], int] = lambda: 0
+        self._recall: Callable[[], object] = lambda: None
         self._freed: deque[int] = deque()  # filled by finalizers, which may run in the midst of anything
         self._lock = threading.RLock()
 
@@ -58,7 +61,10 @@ class Buffers:
         """
         with self._lock:
             kept = self._kept[memory]
-            fitting = min((each for each in kept if len(each) >= size), key=len, default=None)
+            fitting = _smallest(kept, size)
+            if fitting is None and memory is Memory.PINNED and self._short_of(size):
+                self._recall()
+                fitting = _smallest(kept, size)
             if fitting is None:
                 return Loan(self, memory, self._new(memory, size, grows))
             _remove(kept, fitting)
@@ -75,12 +81,28 @@ class Buffers:
             for kept in self._kept.values():
                 kept.clear()
 
+    def may_recall(self, pinned: Callable[[], int], recall: Callable[[], object]) -> None:
+        """`recall` gives back memory on loan that nobody uses, where the budget is short of it: `pinned` bytes of it are pinned."""
+        self._recallable, self._recall = pinned, recall
+
+    @property
+    def left(self) -> int | None:
+        """Bytes of pinned memory that a call can have, what is idle included; None where there is no budget."""
+        if self._budget is None:
+            return None
+        with self._lock:
+            return self._budget - self.pinned + sum(map(len, self._kept[Memory.PINNED])) + self._recallable()
+
     @property
     def pinned(self) -> int:
         """Bytes of pinned memory that exist now."""
         while self._freed:
             self._pinned -= self._freed.popleft()
         return self._pinned
+
+    def _short_of(self, size: int) -> bool:
+        kept = sum(map(len, self._kept[Memory.PINNED]))
+        return self._budget is not None and self.pinned - kept + size > self._budget
 
     def _new(self, memory: Memory, size: int, grows: bool) -> torch.Tensor:
         kept = self._kept[memory]
@@ -108,6 +130,10 @@ class Buffers:
 def _rounded(size: int) -> int:
     step = max(1, (1 << (size.bit_length() - 1)) // GROWTH)
     return -(-size // step) * step
+
+
+def _smallest(kept: list[torch.Tensor], size: int) -> torch.Tensor | None:
+    return min((each for each in kept if len(each) >= size), key=len, default=None)
 
 
 def _remove(kept: list[torch.Tensor], tensor: torch.Tensor) -> None:

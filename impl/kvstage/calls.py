@@ -78,7 +78,8 @@ class Calls:
         loans: list[Loan] = []
         with self._lock:
             self._forget_what_has_ended()
-            scheme, choice = self._choosing.scheme(Direction.READ, pool, self._rows(pool, blocks, start, stop), given)
+            touched = self._rows(pool, blocks, start, stop)
+            scheme, choice = self._choosing.scheme(Direction.READ, pool, touched, given, self._buffers.left)
             if converts and out is None:
                 out = self._borrow(loans, Memory.PAGEABLE, shape, at_host)
             moved = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype) if converts or out is None else out
@@ -118,7 +119,8 @@ class Calls:
         loans: list[Loan] = []
         with self._lock:
             self._forget_what_has_ended()
-            scheme, choice = self._choosing.scheme(Direction.WRITE, pool, self._rows(pool, blocks, start, stop), given)
+            touched = self._rows(pool, blocks, start, stop)
+            scheme, choice = self._choosing.scheme(Direction.WRITE, pool, touched, given, self._buffers.left)
             if converts:
                 converted = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype)
                 to_bfloat16(rows, converted)
@@ -178,7 +180,7 @@ class Calls:
         blocks = touched_blocks(pool, block_table, start, stop, distinct=direction is Direction.WRITE)
         rows = PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop)
         with self._lock:
-            return self._choosing.scheme(direction, pool, rows, None)[1]
+            return self._choosing.scheme(direction, pool, rows, None, self._buffers.left)[1]
 
     def _borrow(self, loans: list[Loan], memory: Memory, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """A tensor in memory of the stager, which `loans` is to give back."""

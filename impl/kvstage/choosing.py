@@ -41,14 +41,18 @@ class Choosing:
         if slots is not None and slots < 1:
             raise SchemeError(f"slots is {slots}: a ring needs at least 1, and 2 to have a copy under way beside the host")
 
-    def scheme(self, direction: Direction, pool: PagedPool, rows: PagedRows, host: torch.Tensor | None) -> Built:
+    def scheme(
+        self, direction: Direction, pool: PagedPool, rows: PagedRows, host: torch.Tensor | None, left: int | None = None
+    ) -> Built:
         """The scheme for some rows, and why it is that one, where it was picked.
 
-        `host` is where the rows are at the host, uint8 [1, n, row_bytes], if that is the caller's memory. The same rows again
-        are not thought about again: a scheme is only read.
+        `host` is where the rows are at the host, uint8 [1, n, row_bytes], if that is the caller's memory; `left` the bytes of
+        pinned memory that may still be used, if they are bounded. The same rows again are not thought about again: a scheme
+        is only read.
         """
         pinned = host is None or not isinstance(self._runs, Auto) or self._is_pinned(host)
-        case = Case(direction, pool.row_bytes, pinned, pool.gapless, self._slots)
+        left = left if isinstance(self._runs, Auto) else None
+        case = Case(direction, pool.row_bytes, pinned, pool.gapless, self._slots, left, host is None)
         for known, before, built in self._known:
             if known is rows and before == case:
                 return built
@@ -57,14 +61,17 @@ class Choosing:
         return built
 
     def _built(self, rows: PagedRows, case: Case) -> Built:
+        if not isinstance(self._runs, Auto):
+            return self._of(self._runs, rows, case), None
+        most = usual_chunk(rows) if case.gapless else WITHIN_A_BLOCK
+        choice = self._runs.choose(rows, case, most, lambda name: _pinned(self._of(LIBRARY[name], rows, case), case))
+        return self._of(LIBRARY[choice.scheme], rows, case), choice
+
+    def _of(self, pair: Pair, rows: PagedRows, case: Case) -> Scheme:
         chunk = usual_chunk(rows)
         usual = {"slots": self._slots, "chunk": chunk, "most": chunk if case.gapless else WITHIN_A_BLOCK}
-        pair, choice = self._runs, None
-        if isinstance(pair, Auto):
-            choice = pair.choose(rows, case, usual["most"])
-            pair = LIBRARY[choice.scheme]
         function = pair.read if case.direction is Direction.READ else pair.write
-        return function(rows, **{name: usual[name] for name in self._options[function]}), choice
+        return function(rows, **{name: usual[name] for name in self._options[function]})
 
     def _is_pinned(self, host: torch.Tensor) -> bool:
         try:
@@ -72,3 +79,10 @@ class Choosing:
         except DeviceError:
             return False
         return True
+
+
+def _pinned(scheme: Scheme, case: Case) -> int:
+    """The bytes of pinned memory that a call takes from the stager."""
+    callers = None if scheme.result is None or case.borrows else scheme.result.host.name
+    buffers = [each for each in scheme.buffers if each.memory is Memory.PINNED and each.name != callers]
+    return case.row_bytes * sum(each.slots * each.rows for each in buffers)

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from kvstage_model.buffers import Buffer, Memory
+from kvstage_model.buffers import Buffer
 from kvstage_model.operations import SyncStream
 from kvstage_model.records import record
 from kvstage_model.scheme import Result, Scheme
@@ -16,6 +16,7 @@ from .device import Device
 from .errors import SchemeError
 from .pending import Pending
 from .performer import Bound, Performer
+from .staging import Staging
 from .transfer import Stats
 
 
@@ -31,8 +32,7 @@ class Runtime:
     """A device, and the staging memory and events that schemes use on it, one call after another.
 
     Both are kept for each scheme by name, from call to call: the proofs are about a sequence of calls of one scheme.
-    Staging memory is replaced when a call needs more. The old one goes back between calls, when everything that was
-    issued on it has ended: a scheme that has staging memory makes all its waits inside its call.
+    Staging memory is replaced when a call needs more.
 
     A call that breaks off may leave copies under way. All memory that they may touch is kept, and the next call, or
     `settle`, first waits for the streams that they are on: until then none of it is used again. It is `quarantined`.
@@ -40,8 +40,7 @@ class Runtime:
 
     def __init__(self, device: Device[Any, Any], buffers: Buffers) -> None:
         self._device = device
-        self._buffers = buffers
-        self._staging: dict[tuple[str, str, Memory], Loan] = {}
+        self._staging = Staging(buffers)
         self._events: dict[str, dict[tuple[str, int], Any]] = {}
         self._addresses = Addresses()
         self._doubtful: list[str] = []
@@ -107,28 +106,18 @@ class Runtime:
             for loan in loans:
                 loan.give_back()
             return
-        staged = [loan.tensor for loan in self._staging.values()]
-        self._loans += [*self._staging.values(), *loans]
-        self._staging, self._events = {}, {}
+        staged = self._staging.give_up()
+        self._loans += [*staged, *loans]
+        self._events = {}
         for stream in streams:
-            self.doubt(stream, (*memory, *staged))
+            self.doubt(stream, (*memory, *(loan.tensor for loan in staged)))
 
     def _memory(self, scheme: Scheme, buffer: Buffer, given: dict[str, torch.Tensor], row_bytes: int) -> Bound:
         tensor = given.get(buffer.name)
         if tensor is None:
-            staged = self._staged(scheme, buffer, buffer.slots * buffer.rows * row_bytes)
+            staged = self._staging.take(scheme.name, buffer.name, buffer.memory, buffer.slots * buffer.rows * row_bytes)
             tensor = staged.view(buffer.slots, buffer.rows, row_bytes)
         return self._device.view(buffer.memory, tensor), buffer.slots, buffer.rows
-
-    def _staged(self, scheme: Scheme, buffer: Buffer, size: int) -> torch.Tensor:
-        key = (scheme.name, buffer.name, buffer.memory)
-        kept = self._staging.get(key)
-        if kept is None or len(kept.tensor) < size:
-            if kept is not None:
-                del self._staging[key]
-                kept.give_back()
-            kept = self._staging[key] = self._buffers.take(buffer.memory, size)
-        return kept.tensor[:size]
 
 
 def _given(scheme: Scheme, result: Result, pool: torch.Tensor, host: torch.Tensor) -> dict[str, torch.Tensor]:
