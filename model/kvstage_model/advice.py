@@ -13,6 +13,8 @@ from .races import HappensBefore, Race
 from .scheme import CALLER
 from .trace import HOST, Issued, describe
 
+MOST_EVENTS = 5
+"""Events that are looked at, and so may be proposed: those that are recorded soonest hold up least."""
 WAITS = SyncStream | SyncEvent | WaitEvent | Acquire
 
 
@@ -93,10 +95,10 @@ def _candidates(program: Sequence[Issued], race: Race) -> Iterator[Advice]:
 
 
 def _recorded(program: Sequence[Issued], race: Race) -> list[Event]:
-    """The events that are recorded on the first one's stream between the two."""
+    """The first few events that are recorded on the first one's stream between the two."""
     between = [each.operation for each in program[race.first + 1 : race.second]]
     records = [each for each in between if isinstance(each, RecordEvent) and each.stream == program[race.first].agent]
-    return list({_key(record.event): record.event for record in records}.values())
+    return list({_key(record.event): record.event for record in records}.values())[:MOST_EVENTS]
 
 
 def _key(event: Event) -> tuple[str, int, int]:

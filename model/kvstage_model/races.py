@@ -3,16 +3,19 @@
 The edges of the axioms and of the operations' own moments form a graph; two accesses may overlap exactly where neither
 one's end reaches the other one's begin. (The moments are difference constraints: they have a solution in which both
 overlap unless a cycle forbids it, and any such cycle contains one of these two paths.)
+
+Only the nearest operations are asked for edges: what lies before them is ordered by theirs in turn. So a graph grows with the
+program, and not with its square.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from itertools import product
 
 from .axioms import Moment, edges, not_yet, own
-from .buffers import Access, overlap, parts
-from .operations import Operation, QueryEvent, reads, writes
+from .buffers import Access, Rows, overlap, parts
+from .operations import Acquire, OnStream, Operation, QueryEvent, RecordEvent, Release, covers, event_of, reads, stream_of, writes
 from .trace import Issued, Trace, TraceEvent
 
 MOMENTS = tuple(Moment)
@@ -46,8 +49,8 @@ class HappensBefore:
             for rule in own(issued.operation):
                 self._after[node(index, rule.earlier)].add(node(index, rule.later))
         self._refused: list[tuple[int, int]] = []
-        for second in range(len(self.program)):
-            self._add_edges_to(second)
+        for second, firsts in enumerate(_nearest(self.program)):
+            self._add_edges(firsts, second)
         self._reached = self._closure()
         self.possible = self._refuse()
 
@@ -56,22 +59,23 @@ class HappensBefore:
         for record, query in self._refused:
             if self.ordered(record, Moment.END, query, Moment.BEGIN):
                 return False
-            self._after[node(query, Moment.BEGIN)].add(node(record, Moment.END))
-            self._reached = self._closure()
+            earlier, later = node(query, Moment.BEGIN), node(record, Moment.END)
+            self._after[earlier].add(later)
+            bits = self._reached[later]
+            self._reached = [each | bits if each >> earlier & 1 else each for each in self._reached]
         recorded = {query for _, query in self._refused}
         never = (n for n, issued in enumerate(self.program) if isinstance(issued.operation, QueryEvent) and n not in recorded)
         return all(_said_yes(self.program[query].operation) for query in never)
 
-    def _add_edges_to(self, second: int) -> None:
-        captured = False
-        for first in reversed(range(second)):
-            if not captured and not_yet(self.program[first].operation, self.program[second].operation):
+    def _add_edges(self, firsts: Iterable[int], second: int) -> None:
+        mine = self.program[second].operation
+        for first in firsts:
+            other = self.program[first].operation
+            if not_yet(other, mine):
                 self._refused.append((first, second))
-                captured = True
-            for edge in edges(self.program[first].operation, self.program[second].operation):
-                if edge.when and not (edge.last_record and captured):
+            for edge in edges(other, mine):
+                if edge.when:
                     self._after[node(first, edge.earlier)].add(node(second, edge.later))
-                    captured |= edge.last_record
 
     def _closure(self) -> list[int]:
         """For each moment the set, as bits, of those that can't come before it."""
@@ -95,6 +99,20 @@ class HappensBefore:
         """Whether one of the two has always ended when the other one begins."""
         return self.ordered(first, Moment.END, second, Moment.BEGIN) or self.ordered(second, Moment.END, first, Moment.BEGIN)
 
+    def too_early(self, happened: Sequence[tuple[int, Moment]]) -> int | None:
+        """The first place in an order of moments where one comes before another one that must come first."""
+        places = [node(index, moment) for index, moment in happened]
+        seen = set(places)
+        begins_and_ends = (node(index, m) for index in range(len(self.program)) for m in (Moment.BEGIN, Moment.END))
+        later, first = 0, None  # what may not come before a moment that is still to come, as bits
+        for missing in (moment for moment in begins_and_ends if moment not in seen):
+            later |= self._reached[missing]
+        for place in reversed(range(len(places))):
+            if later >> places[place] & 1:
+                first = place
+            later |= self._reached[places[place]]
+        return first
+
     def schedule(self, race: Race) -> Trace:
         """A shortest-lead order of all moments in which the two accesses of a race overlap."""
         merged = {node(index, Moment.ISSUE): node(index, self._begins(index)) for index in range(len(self.program))}
@@ -114,6 +132,36 @@ class HappensBefore:
         """The host's issue is its begin; a stream's is a moment of its own."""
         at_once = self.ordered(index, Moment.BEGIN, index, Moment.ISSUE)
         return Moment.BEGIN if at_once else Moment.ISSUE
+
+
+def _nearest(program: Sequence[Issued]) -> Iterator[set[int]]:
+    """For each operation those before it that order it by themselves: an edge from any other one follows from theirs.
+
+    The one right before it (A1), the last one on its stream (A3, A4), the last record of its event (A5, A6), and the
+    releases of rows that it is the first to take back (A7).
+    """
+    on_stream: dict[str, int] = {}
+    recorded: dict[tuple[str, int, int], int] = {}
+    released: dict[tuple[str, int], dict[int, Rows]] = {}
+    for number, issued in enumerate(program):
+        operation = issued.operation
+        stream, event = stream_of(operation), event_of(operation)
+        key = None if event is None else (event.name, event.index, event.call)
+        found = {number - 1, on_stream.get(stream or "", -1), recorded.get(key, -1) if key else -1} - {-1}
+        if isinstance(operation, Acquire):
+            target = operation.target
+            lent = released.get((target.buffer.name, target.slot), {})
+            returned = [release for release, rows in lent.items() if covers(target, rows)]
+            found.update(returned)
+            for release in returned:
+                del lent[release]
+        yield found
+        if stream is not None and isinstance(operation, OnStream):
+            on_stream[stream] = number
+        if key and isinstance(operation, RecordEvent):
+            recorded[key] = number
+        if isinstance(operation, Release):
+            released.setdefault((operation.target.buffer.name, operation.target.slot), {})[number] = operation.target
 
 
 def node(index: int, moment: Moment) -> int:
@@ -145,11 +193,15 @@ def races(program: Sequence[Issued]) -> Iterator[Race]:
     order = HappensBefore(program)
     if not order.possible:  # some query can't have answered as it did: there is no such run
         return
-    for second in range(len(order.program)):
-        for first in reversed(range(second)):
-            accesses = conflicts(order.program[first].operation, order.program[second].operation)
+    touching: list[int] = []
+    for second, issued in enumerate(order.program):
+        if not (reads(issued.operation) or writes(issued.operation)):
+            continue
+        for first in reversed(touching):
+            accesses = conflicts(order.program[first].operation, issued.operation)
             if not order.apart(first, second) and any(_meet(mine, other) for mine, other in accesses):
                 yield Race(first, second)
+        touching.append(second)
 
 
 def _meet(first: Access, second: Access) -> bool:

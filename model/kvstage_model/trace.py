@@ -42,10 +42,15 @@ def unroll(calls: Sequence[Scheme]) -> tuple[Issued, ...]:
 def unrolling(calls: Sequence[Scheme]) -> Iterator[Issued]:
     """The same, one operation at a time: a scheme that can't be unrolled to its end can be up to there."""
     for call, scheme in enumerate(calls):
-        for phase in scheme.phases:
-            for step in range(phase.steps):
-                for operation in phase.step(step):
-                    yield Issued(call, phase.name, step, plain(scheme.in_call(operation, call)))
+        yield from unrolling_call(scheme, call)
+
+
+def unrolling_call(scheme: Scheme, call: int) -> Iterator[Issued]:
+    """The operations of one call, which has that number."""
+    for phase in scheme.phases:
+        for step in range(phase.steps):
+            for operation in phase.step(step):
+                yield Issued(call, phase.name, step, plain(scheme.in_call(operation, call)))
 
 
 def plain(operation: Operation) -> Operation:

@@ -4,21 +4,24 @@ and two accesses that nothing keeps apart.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from . import advice
 from .axioms import AXIOMS, Moment, edges, own
 from .buffers import Paged
-from .operations import Operation, QueryEvent, reads, writes
-from .races import HappensBefore, Race, races
+from .operations import Later, Operation, QueryEvent, RecordEvent, reads, writes
+from .races import MOMENTS, HappensBefore, Race, races
 from .scheme import CALLER, Scheme
-from .trace import Trace, TraceEvent, describe, unroll
+from .trace import Trace, TraceEvent, describe, unrolling_call
 from .trace_errors import EmptyTraceError, TraceError, TraceTooLargeError
-from .trace_match import Names, departure
+from .trace_match import Names, departure, key
 
 MOST_RUNS = 1200
-"""Operations and runs of rows in the largest program that is checked: every two of them are compared. It takes seconds."""
+"""Operations and runs of rows in the largest program that is checked: every two that touch rows are compared."""
 NOT_YET = 20
 """What a query that said "not yet" counts for: each is put into the order of all others by itself."""
+AHEAD = 20
+"""How many operations of a scheme are looked at behind those that can be compared, to say what is missing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +70,11 @@ def _departures(trace: Trace, schemes: Scheme | Sequence[Scheme]) -> Iterator[Vi
         if issued.phase != CALLER:
             numbers[issued.call].append(number)
     names = Names()
-    wanted = unroll(listed)
     for call, own_numbers in enumerate(numbers):
         names.forget(listed[call].result)
-        of_scheme = [issued for issued in wanted if issued.call == call and issued.phase != CALLER]
-        found = departure([trace.program[number] for number in own_numbers], of_scheme, names)
+        wanted = takewhile(lambda issued: issued.phase != CALLER, unrolling_call(listed[call], call))  # the caller's come last
+        compared = list(islice(wanted, len(own_numbers) + AHEAD))  # a short trace may name a long scheme
+        found = departure([trace.program[number] for number in own_numbers], compared, names)
         if found is not None:
             at = own_numbers[found.index] if found.index < len(own_numbers) else len(trace.program)
             yield Violation(at, (f"operation {at}: {found.words}",))
@@ -80,37 +83,54 @@ def _departures(trace: Trace, schemes: Scheme | Sequence[Scheme]) -> Iterator[Vi
 
 def _too_early(trace: Trace) -> Iterator[Violation]:
     """The first event that comes before another one that an axiom puts before it, or does not let happen so."""
-    order, at = HappensBefore(trace.program), {(event.index, event.moment): place for place, event in enumerate(trace.events)}
+    order = HappensBefore(trace.program)
     if not order.possible:
         yield Violation(
             0, ("a query answers 'not yet' where what it asks for has ended, or is awaited: no run can give that answer",)
         )
-    never = len(trace.events)
+    place = order.too_early([(event.index, event.moment) for event in trace.events])
+    if place is None:
+        return
+    event, happened = trace.events[place], {(each.index, each.moment) for each in trace.events[:place]}
     moments = [(index, moment) for index in range(len(trace.program)) for moment in (Moment.BEGIN, Moment.END)]
-    for place, event in enumerate(trace.events):
-        for index, moment in moments:
-            late = at.get((index, moment), never) > place
-            if late and order.ordered(index, moment, event.index, event.moment):
-                yield Violation(event.index, (_words(trace, event, index, moment),))
-                return
+    late = [
+        (index, moment)
+        for index, moment in moments
+        if (index, moment) not in happened and (index, moment) != (event.index, event.moment)
+        if order.ordered(index, moment, event.index, event.moment)
+    ]
+    told = [(_axioms(trace, index, moment, event), index, moment) for index, moment in late]
+    axioms, index, moment = min(told, key=lambda each: len(each[0]) or len(AXIOMS))  # what an axiom says by itself, if any does
+    rules = " and ".join(f"{axiom} rules out ({AXIOMS[axiom]})" for axiom in axioms) or "the axioms together rule out"
+    first, second = (describe(trace.program[number]) for number in (event.index, index))
+    words = f"operation {event.index}: [{first}] {event.moment.value}s before [{second}] {moment.value}s, which {rules}"
+    yield Violation(event.index, (words,))
 
 
-def _words(trace: Trace, event: TraceEvent, index: int, moment: Moment) -> str:
-    names = " and ".join(_axioms(trace, index, moment, event)) or "the axioms together"
-    return (
-        f"operation {event.index}: [{describe(trace.program[event.index])}] {event.moment.value}s "
-        f"before [{describe(trace.program[index])}] {moment.value}s, which {names}"
-    )
+def _axioms(trace: Trace, index: int, moment: Moment, event: TraceEvent) -> list[str]:
+    """The axioms that put the one moment before the other by a single edge, or by the operation's own order; else none."""
+    mine, other = trace.program[event.index].operation, trace.program[index].operation
+    if index == event.index:
+        return [each.axiom for each in own(mine) if (each.earlier, each.later) == (moment, event.moment)]
+    if index > event.index:
+        return []
+    between = [issued.operation for issued in trace.program[index + 1 : event.index]]
+    for edge in edges(other, mine):
+        superseded = edge.last_record and any(_records_again(other, operation) for operation in between)
+        if edge.when and not superseded and _forces(other, moment, edge.earlier) and _forces(mine, edge.later, event.moment):
+            issue = isinstance(mine, Later) and edge.later is Moment.ISSUE
+            return [edge.axiom, "A2"] if issue else [edge.axiom]
+    return []
 
 
-def _axioms(trace: Trace, index: int, moment: Moment, event: TraceEvent) -> Iterator[str]:
-    """The axiom that puts the one moment before the other, where one does so by itself."""
-    if index < event.index:
-        rules = edges(trace.program[index].operation, trace.program[event.index].operation)
-        found = [each.axiom for each in rules if each.when and each.later in (event.moment, Moment.ISSUE)]
-    else:
-        found = [each.axiom for each in own(trace.program[index].operation)] if index == event.index else []
-    yield from (f"{name} rules out ({AXIOMS[name]})" for name in dict.fromkeys(found[:1]))
+def _records_again(first: Operation, second: Operation) -> bool:
+    return isinstance(first, RecordEvent) and isinstance(second, RecordEvent) and key(first.event) == key(second.event)
+
+
+def _forces(operation: Operation, earlier: Moment, later: Moment) -> bool:
+    """Whether the one moment of an operation never comes after the other one: the host's begins when it is issued."""
+    at_once = not isinstance(operation, Later) and Moment.END not in (earlier, later)
+    return at_once or MOMENTS.index(earlier) <= MOMENTS.index(later)
 
 
 def _racing(trace: Trace) -> Iterator[Violation]:

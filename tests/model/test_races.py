@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import assume, given, seed, settings
 from hypothesis import strategies as st
 
 from kvstage_model import races as module
-from kvstage_model.axioms import Edge, Moment, edges
+from kvstage_model.axioms import Edge, Moment, edges, own
 from kvstage_model.buffers import disjoint, overlap
 from kvstage_model.operations import (
     Acquire,
@@ -135,11 +134,44 @@ def test_a_finder_that_lets_every_record_count_misses_a_race(monkeypatch: pytest
     program = issued([Copy("one", A, B), RecordEvent(DONE, "one"), RecordEvent(DONE, "two"), SyncEvent(DONE), HostRead(B)])
     assert found(program) == explored(program) == {(0, 4)}
 
-    def every(first: Operation, second: Operation) -> Iterator[Edge]:
-        return (replace(edge, last_record=False) for edge in edges(first, second))
-
-    monkeypatch.setattr(module, "edges", every)
+    monkeypatch.setattr(module, "_nearest", lambda program: [set(range(number)) for number in range(len(program))])
     assert found(program) == set()
+
+
+def every_order(program: tuple[Issued, ...]) -> set[tuple[int, Moment, int, Moment]]:
+    """Which moments come before which, from the edges of every two operations and all that follows from them."""
+    moments = [(number, moment) for number in range(len(program)) for moment in Moment]
+    found = {(first, first) for first in moments}
+    for number, each in enumerate(program):
+        found |= {((number, rule.earlier), (number, rule.later)) for rule in own(each.operation)}
+    for second in range(len(program)):
+        captured = False
+        for first in reversed(range(second)):
+            for edge in edges(program[first].operation, program[second].operation):
+                if edge.when and not (edge.last_record and captured):
+                    found.add(((first, edge.earlier), (second, edge.later)))
+                    captured |= edge.last_record
+    for middle in moments:
+        before = [a for a, b in found if b == middle]
+        behind = [b for a, b in found if a == middle]
+        found |= set(product(before, behind))
+    return {(*first, *second) for first, second in found}
+
+
+@pytest.mark.parametrize("strategy", [programs(), programs_with_events()], ids=["copies", "events and kernels"])
+def test_the_nearest_operations_give_every_order(strategy: st.SearchStrategy[tuple[Issued, ...]]) -> None:
+    """The finder asks few operations for edges; asked are here all of them."""
+
+    @settings(max_examples=EXAMPLES // 3, deadline=None, derandomize=True)
+    @given(strategy)
+    def agree(program: tuple[Issued, ...]) -> None:
+        order = HappensBefore(program)
+        moments = list(product(range(len(program)), Moment))
+        assert {(*first, *second) for first, second in product(moments, moments) if order.ordered(*first, *second)} == every_order(
+            program
+        )
+
+    agree()
 
 
 @pytest.mark.parametrize("strategy", [programs(), programs_with_events()], ids=["copies", "events and kernels"])

@@ -1,5 +1,6 @@
 """Traces against schemes: what is right passes, and what is wrong is named, with its place."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,13 +10,16 @@ from kvstage_model import pipelines, schemes
 from kvstage_model.axioms import Moment
 from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.operations import (
+    Acquire,
     Copy,
     CopyBatch,
     Event,
     HostCopy,
+    HostWrite,
     Operation,
     QueryEvent,
     RecordEvent,
+    Release,
     SyncEvent,
     SyncStream,
     WaitEvent,
@@ -172,6 +176,43 @@ def test_an_event_that_comes_too_early_is_told_with_the_axiom() -> None:
     assert "[step 0: SyncStream on stream copy] ends before [step 0: Copy" in violation.lines[0]
     missing = [event for event in trace.events if event.index != 0]
     assert check(Trace(trace.program, tuple(missing)), staged)
+
+
+E = Event("e")
+COPY, OTHER = Copy("s", A.at(0, 0, 1), B.at(0, 0, 1)), Copy("s", A.at(0, 1, 1), B.at(0, 1, 1))
+WRITE, SYNC = HostWrite(A.at(0, 0, 1)), SyncStream("s")
+BROKEN: list[tuple[list[str], list[Operation], str]] = [
+    (["A1"], [WRITE, HostWrite(A.at(0, 1, 1))], "0b 1b 0e 1e"),
+    (["A1", "A2"], [WRITE, COPY], "0b 1b 0e 1e"),
+    (["A3"], [COPY, OTHER], "0b 1b 0e 1e"),
+    (["A3"], [COPY, OTHER], "1b 1e 0b 0e"),
+    (["A4"], [COPY, SYNC], "0b 1b 1e 0e"),
+    (["A4"], [COPY, SYNC], "1b 1e 0b 0e"),
+    (["A5"], [COPY, RecordEvent(E, "s"), SyncEvent(E)], "0b 2b 2e 0e 1b 1e"),
+    (["A5"], [COPY, RecordEvent(E, "s"), QueryEvent(E, 1)], "2b 2e 0b 0e 1b 1e"),
+    (["A6"], [COPY, RecordEvent(E, "s"), WaitEvent("t", E)], "0b 2b 2e 0e 1b 1e"),
+    (["A7"], [Release(A.at(0, 0, 1)), Acquire(A.at(0, 0, 2))], "0b 1b 1e 0e"),
+]
+"""The axioms that each order breaks: which half (b, e) of which operation happens, one behind the other."""
+
+
+@pytest.mark.parametrize(("axioms", "operations", "halves"), BROKEN)
+def test_each_axiom_that_is_broken_is_named_and_no_other(axioms: list[str], operations: list[Operation], halves: str) -> None:
+    scheme = Scheme("any", (A, B), len(operations), lambda i: (operations[i],))
+    moments = {"b": Moment.BEGIN, "e": Moment.END}
+    events = tuple(TraceEvent(int(half[:-1]), moments[half[-1]]) for half in halves.split())
+    too_early = [violation for violation in check(Trace(issued(operations), events), scheme) if violation.race is None]
+    assert [re.findall(r"A\d(?= rules out)", violation.lines[0]) for violation in too_early] == [axioms]
+    right = tuple(TraceEvent(number, moment) for number in range(len(operations)) for moment in (Moment.BEGIN, Moment.END))
+    assert not [each for each in check(Trace(issued(operations), right), scheme) if each.race is None]
+
+
+def test_no_axiom_is_named_for_a_record_that_was_made_again() -> None:
+    """Only the last record of an event is waited for, and the stream's order is what puts the first before that."""
+    operations = [RecordEvent(E, "s"), RecordEvent(E, "s"), SyncEvent(E)]
+    trace = Trace(issued(operations), tuple(TraceEvent(2, moment) for moment in (Moment.BEGIN, Moment.END)))
+    (violation,) = check(trace, Scheme("any", (A, B), 3, lambda i: (operations[i],)))
+    assert "[step 2: SyncEvent e[0]] ends before [step 1: RecordEvent e[0] on stream s]" in violation.lines[0]
 
 
 def test_every_order_that_no_axiom_rules_out_passes_and_every_other_one_is_told() -> None:
