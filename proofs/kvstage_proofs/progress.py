@@ -14,6 +14,7 @@ from kvstage_model.model import Instance, SchemeModel
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.symbolic import Term
 from kvstage_model.window import Window
+from kvstage_model.world import World
 
 from .obligation import Theorem
 from .query import Query
@@ -55,8 +56,13 @@ def _ranked(model: SchemeModel, first: int, second: int, calls: int) -> Query:
         violated += [z3.And(a.exists, _time(a, rule.earlier) > _time(a, rule.later)) for rule in own(a.operation)]
     order = world.term(call) < world.term(later) if calls == 2 else z3.BoolVal(True, world.context)
     names = f"{model.names[first]} and {model.names[second]}{' of a later call' if calls == 2 else ''}"
-    premise = z3.And(order, z3.Or(met))
-    return Query(f"{names}: issue order satisfies every axiom", [*world.facts, *facts], premise, z3.Or(violated), world.hint)
+    premise = z3.And(order, _any(world, met))
+    return Query(f"{names}: issue order satisfies every axiom", [*world.facts, *facts], premise, _any(world, violated), world.hint)
+
+
+def _any(world: World, terms: list[Term]) -> Term:
+    """That one of them holds; where a phase issues nothing there is none, and so no context but the world's."""
+    return z3.Or(terms) if terms else z3.BoolVal(False, world.context)
 
 
 def _rank(instance: Instance) -> Term:
