@@ -4,8 +4,9 @@ Torch runs every operator on them through `__torch_function__`; below it a dispa
 whose schemas say which tensors are read, which are written, and which are only looked at from another side.
 
 What goes around torch's operators is not noted, and shows by its bytes alone: an array that `numpy()` or `asarray`
-returned, from then on (that it was made counts as a read); a memoryview, `data_ptr()`, `untyped_storage()`; other tensors
-on the same memory that were there before.
+returned, from then on (that it was made counts as a read); a memoryview, `data_ptr()`, `untyped_storage()`; what makes a
+plain tensor of one, as `torch.Tensor(view)`, `view.as_subclass(torch.Tensor)` and `torch.vmap` do; other tensors on the
+same memory that were there before.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -65,6 +66,10 @@ class HostView(torch.Tensor):
         """For numpy, which asks with arguments that torch's own does not know."""
         array = self.numpy()
         return array.astype(dtype or array.dtype, copy=bool(copy))
+
+    def __format__(self, spec: str) -> str:
+        """As a plain tensor's, which takes a format where it is one number."""
+        return object.__format__(self, spec) if self.dim() else format(self.item(), spec)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> torch.Tensor:
         """A plain tensor with memory of its own."""

@@ -58,6 +58,8 @@ USES: dict[str, tuple[Callable[[torch.Tensor], object], list[list[int]] | None, 
     "copied from": (lambda t: OTHER.clone().copy_(t), [ALL], []),
     "taken into another": (lambda t: OTHER.clone()[0].__setitem__(slice(None), t[1]), [[3, 4, 5]], []),
     "out of another": (lambda t: torch.add(t, 1, out=torch.empty(2, 3)), [ALL], []),
+    "one formatted": (lambda t: f"{t[1, 2]:.2f}", [[5]], []),
+    "one without a format": (lambda t: f"{t[1, 2]}", [[5]], []),
     "printed": (lambda t: repr(t[0, :1]), [[0]], []),
     "pickled": (lambda t: pickle.loads(pickle.dumps(t[0])), [[0, 1, 2]], []),
     "copied": (lambda t: copy.copy(t[1]), [[3, 4, 5]], []),
@@ -122,6 +124,15 @@ def test_an_array_that_is_kept_is_seen_as_one_read_alone() -> None:
     array[1] = 7
     assert (watching.read, watching.written) == ([[0, 1, 2]], [])
     assert tensor.tolist() == [0.0, 7.0, 0.0]
+
+
+def test_a_whole_tensor_in_a_text_is_read() -> None:
+    watching = Watching(tensor := torch.zeros(3))
+    view = HostView.of(tensor, watching)
+    assert f"{view}" == repr(view)
+    assert watching.read == [[0, 1, 2]] * 2
+    with pytest.raises(TypeError, match="unsupported format string"):
+        f"{view:d}"
 
 
 def test_an_operator_that_fails_is_an_error_as_ever() -> None:
