@@ -53,7 +53,7 @@ from .errors import (
     TableTooShortError,
     UnknownSchemeError,
 )
-from .findings import HostAccessError, RaceError, ReleasedMemoryError, SpinningError, StagingError
+from .findings import HostAccessError, HostThreadError, RaceError, ReleasedMemoryError, SpinningError, StagingError
 from .host_device import HostDevice
 from .named_streams import NamedStreams
 from .opencl_device import OpenCLDevice
@@ -79,6 +79,7 @@ __all__ = [
     "ForkedError",
     "HostAccessError",
     "HostDevice",
+    "HostThreadError",
     "KVStageError",
     "LayoutError",
     "Moved",

@@ -13,6 +13,7 @@ Run the code once for each schedule, with a new device each time; pytest's argum
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from threading import get_ident
 from types import TracebackType
 
 import torch
@@ -25,8 +26,8 @@ from kvstage_model.schedules import Schedule
 from .accesses import Accesses, Noted
 from .device import Index
 from .errors import ClosedError, DeviceError
-from .findings import StagingError, finding, replay_of, spinning
-from .handles import as_bytes, refuse_copy, rows_of, side_by_side
+from .findings import HostThreadError, StagingError, finding, other_thread, replay_of, spinning
+from .handles import as_bytes, index_of, refuse_copy, rows_of, side_by_side
 from .host_view import HostView, plain
 from .named_streams import NamedStreams
 from .regions import Region, Regions, byte_runs
@@ -47,7 +48,13 @@ class CheckedDevice(NamedStreams):
     `close`, and leaving the `with`, raises what was found as a StagingError; where the code has raised an error
     already, what was found becomes a note of that. Memory from `allocate` whose last tensor is gone counts as written
     by somebody else from then on.
+
+    It has one host thread, the one that made it: calls and uses of its tensors by another raise HostThreadError, and so does
+    the end of the run, since nobody may have seen that. Once it is closed, all work has ended: `synchronize`, `wait`, `query`
+    and `close` have nothing to do, and everything else raises ClosedError.
     """
+
+    costs = SimDevice.costs
 
     def __init__(self, schedule: Schedule) -> None:
         self._sim = SimDevice(schedule)
@@ -57,6 +64,8 @@ class CheckedDevice(NamedStreams):
         self._host_accesses = 0
         self._found: StagingError | None = None
         self._looks: Counter[Hashable] = Counter()
+        self._thread = get_ident()
+        self._second_thread: HostThreadError | None = None
 
     @property
     def closed(self) -> bool:
@@ -104,7 +113,7 @@ class CheckedDevice(NamedStreams):
 
         The index is read at once. Raises LayoutError where shapes don't fit or a row is not in the pool.
         """
-        pool, packed = self._bytes(source), self._bytes(target)
+        pool, packed, index = self._bytes(source), self._bytes(target), index_of(index)
         operation = Launch(stream, rows_of(pool, index, packed), byte_runs(packed))
         what = f"gather {self._sim.launches}"
         self._sim.gather(stream, self._regions.mirror(pool), index, self._regions.mirror(packed))
@@ -115,7 +124,7 @@ class CheckedDevice(NamedStreams):
 
         The index is read at once. Raises LayoutError where shapes don't fit or a row is not in the pool, or there twice.
         """
-        pool, packed = self._bytes(target), self._bytes(source)
+        pool, packed, index = self._bytes(target), self._bytes(source), index_of(index)
         operation, what = (
             Launch(stream, byte_runs(packed), rows_of(pool, index, packed, once=True)),
             f"scatter {self._sim.launches}",
@@ -132,32 +141,41 @@ class CheckedDevice(NamedStreams):
 
     def synchronize(self, stream: str) -> None:
         """Blocks until the stream is done."""
+        if self._over():
+            return
         self._accesses.synchronize(stream, users_line())
         self._sim.synchronize(stream)
         self._looks.clear()
 
     def event(self) -> object:
         """A new event."""
+        self._check_open()
         return self._sim.event()
 
     def record(self, event: Hashable, stream: str) -> None:
         """Marks what was issued on a stream so far."""
+        self._check_open()
         self._sim.record(event, stream)
         self._accesses.record(event, stream, users_line())
 
     def wait_event(self, stream: str, event: Hashable) -> None:
         """A stream goes on only after what the event's last record marks now."""
+        self._check_open()
         self._sim.wait_event(stream, event)
         self._accesses.wait_event(stream, event, users_line())
 
     def wait(self, event: Hashable) -> None:
         """Blocks until what the event's last record marks has ended."""
+        if self._over():
+            return
         self._accesses.wait(event, users_line())
         self._sim.wait(event)
         self._looks.clear()
 
     def query(self, event: Hashable) -> bool:
         """Whether what the event's last record marks has ended. Polling loops end: see SimDevice.query."""
+        if self._over():
+            return True
         answer = self._sim.query(event)
         self._accesses.query(event, answer, users_line())
         return answer
@@ -166,7 +184,7 @@ class CheckedDevice(NamedStreams):
         """Lets all streams finish, and says what was found. Called again it says the same."""
         if not self.closed:
             self._sim.close()
-            self._found = finding(self._accesses.program(self._place), self._regions)
+            self._found = self._second_thread or finding(self._accesses.program(self._place), self._regions)
         return self._found
 
     def close(self) -> None:
@@ -198,6 +216,7 @@ class CheckedDevice(NamedStreams):
         if not reads and not writes:
             act()
             return
+        self._check_thread()
         line, before, what = users_line(), self._sim.moved, f"host access {self._host_accesses}"
         self._host_accesses += 1
         self._sim.host(act, what)
@@ -209,9 +228,6 @@ class CheckedDevice(NamedStreams):
         self._looks[look] += 1
         if self._looks[look] > LOOKS:
             raise spinning(line, self._under_way(), replay_of(self._schedule))
-
-    def _known(self, used: Sequence[torch.Tensor]) -> tuple[Rows, ...]:
-        return tuple(rows for tensor in used if self.knows(tensor) for rows in byte_runs(tensor))
 
     def _under_way(self) -> list[Noted]:
         ended = {label for label, moment in self._sim.log if moment is Moment.END}
@@ -236,15 +252,29 @@ class CheckedDevice(NamedStreams):
         return origin.view(-1), place.view(-1)
 
     def _bytes(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The plain uint8 tensor on a handle's memory."""
+        """The plain uint8 tensor on a handle's memory. Where there is not a byte, nothing can go unseen."""
         self._check_open()
-        if not isinstance(tensor, HostView) or tensor.watcher is not self:
+        if tensor.numel() and (not isinstance(tensor, HostView) or tensor.watcher is not self):
             raise DeviceError(
                 "this tensor is not one of the device's own, so what the host does to it would go unseen: "
                 "make it with device.allocate or device.host_view, anew for each run"
             )
         return as_bytes(plain(tensor))
 
+    def _over(self) -> bool:
+        """Whether all work has ended with the run. Raises HostThreadError where it has not."""
+        if not self.closed:
+            self._check_thread()
+        return self.closed
+
     def _check_open(self) -> None:
-        if self.closed:
-            raise ClosedError("this CheckedDevice is closed: make a new one for each run")
+        if self._over():
+            raise ClosedError(
+                "this CheckedDevice is closed, its run is over and was judged: work is issued before the test returns, and on a "
+                "new device in each run (a fixture may still synchronize, wait, query and close)"
+            )
+
+    def _check_thread(self) -> None:
+        if get_ident() != self._thread:
+            self._second_thread = self._second_thread or other_thread(users_line(), replay_of(self._schedule))
+            raise self._second_thread

@@ -49,6 +49,10 @@ class SpinningError(StagingError, DeadlockError):
     """The host looks at the same bytes again and again, and under this schedule nothing changes them."""
 
 
+class HostThreadError(StagingError):
+    """A second host thread uses the device, or one of its tensors."""
+
+
 def finding(program: Program, regions: Regions) -> StagingError | None:
     """The first race of a program, if it has one."""
     found = _races(program)
@@ -72,6 +76,14 @@ def spinning(line: Line | None, under_way: list[Noted], schedule: str) -> Spinni
     lines.append(f"  the host:   {_said(line)}")
     lines += [f"  under way:  {_said(each.line)}  ({_name(each)}; only a wait or a query makes it go on)" for each in under_way]
     return SpinningError("\n".join([*lines, f"  under schedule {schedule}"]), schedule)
+
+
+def other_thread(line: Line | None, schedule: str) -> HostThreadError:
+    """A thread that the schedule knows nothing of."""
+    lines = ["a second host thread uses the device or its tensors: a schedule orders one host thread and the streams"]
+    lines.append(f"  the second: {_said(line)}")
+    lines.append("  let the thread that makes the device run all of the code under test")
+    return HostThreadError("\n".join([*lines, f"  under schedule {schedule}"]), schedule)
 
 
 def replay_of(schedule: Schedule) -> str:

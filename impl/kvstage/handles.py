@@ -35,6 +35,14 @@ def side_by_side(tensor: torch.Tensor) -> Rows:
     return EVERYTHING.at(0, tensor.data_ptr(), tensor.numel())
 
 
+def index_of(index: object) -> Index:
+    """The numbers of rows as a numpy array: a list or a tensor will do. Raises LayoutError for numbers that are no integers."""
+    array = np.asarray(index)
+    if array.dtype.kind not in "iu" and array.size:
+        raise LayoutError(f"a kernel's index is {array.dtype}: give the numbers of rows as integers")
+    return array.astype(np.int64)
+
+
 def rows_of(pool: torch.Tensor, index: Index, packed: torch.Tensor, *, once: bool = False) -> tuple[Rows, ...]:
     """The rows of a pool that a kernel reaches; with `once` none of them twice. Raises LayoutError."""
     if pool.dim() != 3 or packed.dim() != 2 or packed.shape != (len(index), pool.shape[2]):
@@ -42,11 +50,11 @@ def rows_of(pool: torch.Tensor, index: Index, packed: torch.Tensor, *, once: boo
             f"a kernel on a pool {tuple(pool.shape)} with {len(index)} rows in {tuple(packed.shape)} bytes: "
             "give a pool [slots, rows, width], an index [n] and rows [n, width]"
         )
-    rows = np.asarray(index, np.int64)
     count = pool.shape[0] * pool.shape[1]
-    if ((rows < 0) | (rows >= count)).any():
-        raise LayoutError(f"a kernel reaches row {rows[(rows < 0) | (rows >= count)][0]} of a pool of {count} rows")
-    if once and len(np.unique(rows)) < len(rows):
+    outside = index[(index < 0) | (index >= count)]
+    if len(outside):
+        raise LayoutError(f"a kernel reaches row {outside[0]} of a pool of {count} rows")
+    if once and len(np.unique(index)) < len(index):
         raise LayoutError("a kernel writes a row of the pool twice: which bytes stay depends on the driver")
-    slots, places = np.divmod(rows, max(pool.shape[1], 1))
+    slots, places = np.divmod(index, max(pool.shape[1], 1))
     return runs(pool.data_ptr() + slots * pool.stride(0) + places * pool.stride(1), pool.shape[2]) if pool.numel() else ()
