@@ -1,17 +1,21 @@
 """Symbolic arguments for a scheme function: every transfer, every partition, every number at once.
 
 What is assumed of them is exactly what the concrete ones are checked for: `PagedRows`' requirements, and the contract
-of a partition. The pool is one and the same in all calls, whatever is moved; the transfer differs from call to call.
+of a partition. The pool is one and the same in all calls, whatever is moved; the transfer differs from call to call. So
+does a number, unless a buffer that outlives the calls is as large as it says.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import fields
 from itertools import permutations
 from typing import Any, Generic, TypeVar
 
+import z3
+import z3.z3util
+
 from .contract import Clause, of_part, of_part_and_row, of_row, of_two_parts, of_two_rows, of_two_runs
 from .paired import AnyPair, IntoLarger, IntoSmaller, PairedRows
-from .parameters import Parameter
+from .parameters import Parameter, SchemeFunction, declared
 from .ranges import ANSWER, Flags
 from .runs import PagedRows, Piece, Pieces, Run, Runs
 from .world import World
@@ -19,12 +23,33 @@ from .world import World
 Cut = TypeVar("Cut", bound=Pieces[Piece])
 
 
-def symbolic_arguments(world: World, parameters: tuple[Parameter, ...], call: int) -> dict[str, Any]:
-    """One symbolic value for every declared parameter, as call number `call` gets it."""
-    return {parameter.name: _argument(world, parameter, call) for parameter in parameters}
+def symbolic_arguments(world: World, parameters: tuple[Parameter, ...], call: int, same: Container[str] = ()) -> dict[str, Any]:
+    """One symbolic value for every declared parameter, as call number `call` gets it. Numbers in `same` do not differ by call."""
+    return {parameter.name: _argument(world, parameter, call, same) for parameter in parameters}
 
 
-def _argument(world: World, parameter: Parameter, call: int) -> Any:
+def same_in_all_calls(function: SchemeFunction) -> frozenset[str]:
+    """The numbers that size a buffer which is kept from call to call: all but the host's side of the result, the caller's own."""
+    parameters = declared(function)
+    numbers = {parameter.name for parameter in parameters if parameter.kind is int}
+    if not numbers:
+        return frozenset()
+    world, found = World(), set[str]()
+    arguments = symbolic_arguments(world, parameters, world.integer("any call"), numbers)
+    symbols = {name: world.term(arguments[name]) for name in numbers}
+
+    def look() -> None:
+        scheme = function(**arguments)
+        kept = (b for b in scheme.buffers if scheme.result is None or b.name != scheme.result.host.name)
+        for size in (size for buffer in kept for size in (buffer.slots, buffer.rows)):
+            inside = z3.z3util.get_vars(world.term(size))
+            found.update(name for name, symbol in symbols.items() if any(symbol.eq(term) for term in inside))
+
+    world.paths(look)
+    return frozenset(found)
+
+
+def _argument(world: World, parameter: Parameter, call: int, same: Container[str]) -> Any:
     if parameter.kind is PagedRows:
         return any_rows(world, parameter.name, call, parameter.distinct)
     if issubclass(parameter.kind, PairedRows):
@@ -35,7 +60,8 @@ def _argument(world: World, parameter: Parameter, call: int) -> Any:
         return AnyPartition(world, parameter.name, call, Runs, Run, parameter.distinct).parts
     if parameter.kind is Flags:
         return _any_flags(world, parameter.name, call)
-    number = world.integer(f"parameter {parameter.name}")  # never the name of a step or a call, which are other numbers
+    name = f"parameter {parameter.name}"  # never the name of a step or a call, which are other numbers
+    number = world.integer(name) if parameter.name in same else world.function(name, 1)(call)
     world.at_least(number, parameter.least)
     return number
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import z3
 
-from .arguments import symbolic_arguments
+from .arguments import same_in_all_calls, symbolic_arguments
 from .axioms import Moment, same_event
 from .checks import check_answers, check_operation
 from .merge import identical, merge, shape, spine
@@ -79,6 +79,7 @@ class SchemeModel:
         self.world = World()
         self.function = function
         self.parameters = declared(function)
+        self._same = same_in_all_calls(function)
         self._arguments: dict[int, dict[str, Any]] = {}
         self._steps: dict[tuple[int, int, int], list[tuple[Term, Operation]]] = {}
         self._kept: list[Term] = []  # keeps the terms alive whose ids are keys
@@ -100,7 +101,7 @@ class SchemeModel:
         term = self.world.term(call)
         if term.get_id() not in self._arguments:
             self._kept.append(term)
-            self._arguments[term.get_id()] = symbolic_arguments(self.world, self.parameters, call)
+            self._arguments[term.get_id()] = symbolic_arguments(self.world, self.parameters, call, self._same)
         return self._arguments[term.get_id()]
 
     def _build_paths(self, call: int) -> list[Path]:

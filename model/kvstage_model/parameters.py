@@ -4,7 +4,8 @@
 
 `Runs` stands for every partition of every transfer into runs, `Pieces` for every partition, `PagedRows` for every
 transfer, `IntoLarger` and `IntoSmaller` for every one between two pools, an annotated `int` for every number of its
-range. `Distinct[...]` promises that no pool block occurs twice in the table.
+range: one for each call, or one for all calls where a buffer that is kept is as large as it says. `Distinct[...]` promises
+that no pool block occurs twice in the table.
 """
 
 from collections.abc import Callable, Iterator

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from .bounds import broken_bound
 from .paired import PairedRows
@@ -54,6 +54,7 @@ def _steps(calls: tuple[Scheme, ...]) -> int:
     return sum(scheme.steps for scheme in calls)
 
 
+Values: TypeAlias = dict[str, Any]
 Fault = Callable[[tuple[Scheme, ...], str], Counterexample | None]
 
 
@@ -75,10 +76,37 @@ def instances(function: SchemeFunction) -> Iterator[tuple[tuple[Scheme, ...], st
             yield from _called(function, plain_values(parameters, rows), calls)
 
 
-def _called(function: SchemeFunction, all_values: Iterator[dict[str, Any]], calls: int) -> Iterator[tuple[tuple[Scheme, ...], str]]:
-    for values in all_values:
-        words = ", ".join(f"{name} = {value_in_words(value)}" for name, value in values.items())
-        yield tuple(function(**values) for _ in range(calls)), f"{words}, {calls} call{'s' if calls > 1 else ''}"
+def _called(function: SchemeFunction, all_values: Iterator[Values], calls: int) -> Iterator[tuple[tuple[Scheme, ...], str]]:
+    every = list(all_values)
+    later = _with_other_numbers(function, every) if calls > 1 else [[] for _ in every]
+    for values, others in zip(every, later, strict=True):
+        for other in (values, *others):
+            words = ", ".join(f"{name} = {_in_words(value, other[name])}" for name, value in values.items())
+            schemes = (function(**each) for each in (values, *[other] * (calls - 1)))
+            yield tuple(schemes), f"{words}, {calls} call{'s' if calls > 1 else ''}"
+
+
+def _with_other_numbers(function: SchemeFunction, every: list[Values]) -> list[list[Values]]:
+    """What a later call may have, for each: the same transfers, and numbers that leave each buffer as large as it is."""
+    if not any(type(value) is int for values in every[:1] for value in values.values()):
+        return [[] for _ in every]
+    alike: dict[object, list[Values]] = {}
+    keys = []
+    for values in every:
+        moved = tuple(id(value) for value in values.values() if type(value) is not int)
+        keys.append((moved, tuple(_kept(function(**values)).items())))
+        alike.setdefault(keys[-1], []).append(values)
+    return [[other for other in alike[key] if other is not values] for key, values in zip(keys, every, strict=True)]
+
+
+def _kept(scheme: Scheme) -> dict[str, tuple[int, int]]:
+    """The sizes of the buffers that are kept from call to call: all but the host's side of the result."""
+    own = None if scheme.result is None else scheme.result.host.name
+    return {buffer.name: (buffer.slots, buffer.rows) for buffer in scheme.buffers if buffer.name != own}
+
+
+def _in_words(value: Any, later: Any) -> str:
+    return value_in_words(value) if later is value else f"{value_in_words(value)}, then {value_in_words(later)}"
 
 
 def value_in_words(value: Any) -> str:

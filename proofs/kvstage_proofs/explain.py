@@ -78,7 +78,7 @@ def _parameters(obligation: Obligation) -> tuple[Parameter, ...]:
 def _range(parameter: Parameter) -> Iterator[str]:
     """Which values of a parameter the claim is about."""
     if parameter.kind is int:
-        yield f"{parameter.name}: every number from {parameter.least} on"
+        yield f"{parameter.name}: every number from {parameter.least} on, one for each call; one for all where it sizes a buffer"
         return
     twice = "no block twice in the table" if parameter.distinct else "a block may be in the table more than once"
     if parameter.kind is PagedRows:

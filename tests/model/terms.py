@@ -1,6 +1,6 @@
 """The value of a z3 term where every symbol is given, worked out in Python: products by a symbol are true products."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import z3
@@ -22,7 +22,20 @@ def value(world: World, term: Any, given: Mapping[str, int]) -> Any:
     return _OPERATIONS[kind](*parts)
 
 
+def equal(world: World, values: Mapping[str, int], *calls: str) -> Iterator[Any]:
+    """That the symbols have these values; a `parameter x`, which a call may have of its own, in each of the calls."""
+    integer = z3.IntSort(world.context)
+    for name, number in values.items():
+        if name.startswith("parameter "):
+            of = z3.Function(name, integer, integer)
+            yield from (of(z3.Int(call, world.context)) == number for call in calls)
+        else:
+            yield z3.Int(name, world.context) == number
+
+
 def _applied(world: World, name: str, parts: list[int], given: Mapping[str, int]) -> int:
+    if name in given:
+        return given[name]  # a number that a call may have of its own, given for all of them
     function, number = name.split("!")
     divisor = value(world, world._divisors[int(number)].d, given)
     (k,) = parts

@@ -17,7 +17,7 @@ from kvstage_model.scheme import Scheme
 from kvstage_model.schemes import staged_read
 from kvstage_model.trace import unroll
 from kvstage_model.window import Window
-from tests.model.terms import value
+from tests.model.terms import equal, value
 
 STAGE = Buffer("stage", Memory.PINNED, 4, 4)
 ZERO, ONE, TWO, THREE = (STAGE.at(slot, 0, 1) for slot in range(4))
@@ -149,7 +149,7 @@ def ordered(first: int, second: int) -> set[tuple[int, int]]:
     mine, other = (window.add(name, call, 0, world.integer(name)) for name in ("i", "j"))
     solver = z3.Solver(ctx=world.context)
     values = {"call": 0, "i": first, "j": second, "parameter n": 4}
-    solver.add(*window.facts(), *(z3.Int(name, world.context) == number for name, number in values.items()))
+    solver.add(*window.facts(), *equal(world, values, "call"))
     order = HappensBefore(unroll([handed_over(4)]))
     size, found = len(mine), set()
     for a, b, early, late in ((a, b, early, late) for a in mine for b in other for early in Moment for late in Moment):

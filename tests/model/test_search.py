@@ -6,8 +6,8 @@ import pytest
 
 from kvstage_model import library, pipelines, schemes
 from kvstage_model.buffers import Buffer, Memory
-from kvstage_model.operations import Copy, HostRead, HostWrite, RecordEvent, SyncEvent, SyncStream
-from kvstage_model.parameters import AtLeast, Declared, SchemeFunction, allowing_duplicates, declared
+from kvstage_model.operations import Copy, Event, HostRead, HostWrite, RecordEvent, SyncEvent, SyncStream
+from kvstage_model.parameters import AtLeast, Declared, Parameter, SchemeFunction, allowing_duplicates, declared
 from kvstage_model.runs import PagedRows, Runs, by_block
 from kvstage_model.scheme import Direction, Scheme
 from kvstage_model.search import (
@@ -50,8 +50,33 @@ def test_numbers_alone_come_once_for_each_number_of_calls() -> None:
         return Scheme("counted", (STAGE,), n, lambda i: [HostRead(STAGE.at(0, i, 1))])
 
     words = [words for _, words in instances(counted)]
-    assert words[:6] == [f"n = {n}, {calls}" for calls in ("1 call", "2 calls") for n in (1, 2, 3)]
+    two_calls = [f"n = {n}{other}, 2 calls" for n in (1, 2, 3) for other in ("", *(f", then {m}" for m in (1, 2, 3) if m != n))]
+    assert words[:12] == [*(f"n = {n}, 1 call" for n in (1, 2, 3)), *two_calls]
     assert f"n = {LONGEST}, 2 calls" in words
+    assert f"n = 1, then {LONGEST}, 2 calls" in words
+
+
+def test_a_number_that_sizes_a_buffer_is_the_same_in_all_calls() -> None:
+    def sized(slots: Annotated[int, AtLeast(1)], n: Annotated[int, AtLeast(0)]) -> Scheme:
+        return Scheme("sized", (Buffer("stage", Memory.DEVICE, slots, 1),), n, lambda i: [])
+
+    later = {words for calls, words in instances(sized) if len(calls) == 2}
+    assert "slots = 2, n = 0, then 1, 2 calls" in later
+    assert not any("slots = 2, then" in words for words in later)
+
+
+def test_a_hazard_between_calls_of_different_numbers_is_found() -> None:
+    """An event for each frame's parity: the next frame waits for another one than the last copy recorded."""
+
+    def frames(frame: Annotated[int, AtLeast(0)], turns: int) -> Scheme:
+        event, rows = Event("sent", frame % turns), STAGE.at(0, 0, 1)
+        copy = Copy("s", rows, STAGE.at(1, 0, 1))
+        return Scheme("frames", (STAGE,), 1, lambda i: [SyncEvent(event), HostWrite(rows), copy, RecordEvent(event, "s")])
+
+    found = search(Declared(lambda frame: frames(frame, 2), (Parameter("frame", int),)), hazard)
+    assert found is not None
+    assert found.values == "frame = 0, then 1, 2 calls"
+    assert search(Declared(lambda frame: frames(frame, 1), (Parameter("frame", int),)), hazard) is None
 
 
 def test_a_wait_that_is_missing_in_the_seventh_step_is_found() -> None:

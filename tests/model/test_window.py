@@ -17,6 +17,7 @@ from kvstage_model.races import HappensBefore
 from kvstage_model.scheme import Scheme
 from kvstage_model.trace import unroll
 from kvstage_model.window import Window, exist
+from tests.model.terms import equal
 
 STAGE = Buffer("stage", Memory.PINNED, 4, 4)
 MOMENTS = tuple(Moment)
@@ -46,7 +47,7 @@ def two_steps(first: int, second: int, n: int, calls: int) -> tuple[Window, list
     solver = z3.Solver(ctx=world.context)
     solver.add(*window.facts())
     values = {"call": 0, "other": calls - 1, "i": first, "j": second, "parameter n": n}
-    solver.add(*(z3.Int(name, world.context) == value for name, value in values.items()))
+    solver.add(*equal(world, values, "call", "other"))
     return window, [(a, b) for a in mine for b in theirs], solver
 
 
@@ -158,7 +159,7 @@ def test_program_order_is_call_then_phase_then_step_then_place() -> None:
         window.add(f"{number} {world.term(step)}", a, number, step)
     values = {"call": 0, "other": 1, "i": 3, "j": 0}
     solver = z3.Solver(ctx=world.context)
-    solver.add(*(z3.Int(name, world.context) == value for name, value in values.items()))
+    solver.add(*equal(world, values, "call", "other"))
     for first, second in combinations(window.instances, 2):
         assert forced(solver, window.before(first, second))
         assert forced(solver, z3.Not(window.before(second, first)))

@@ -65,7 +65,7 @@ def test_a_proved_one_tells_what_is_claimed_assumed_and_asked() -> None:
         (schemes.staged_read, "a block may be in the table more than once; the contract:"),
         (schemes.gather_pinned_read, "every block table that names blocks of the pool; a block may be in the table more than once"),
         (schemes.gather_pinned_write, "every block table that names blocks of the pool; no block twice in the table"),
-        (pipelines.ring_read, "slots: every number from 1 on"),
+        (pipelines.ring_read, "slots: every number from 1 on, one for each call; one for all where it sizes a buffer"),
     ],
 )
 def test_the_ranges_of_the_parameters_are_told(function: SchemeFunction, words: str) -> None:
@@ -75,7 +75,7 @@ def test_the_ranges_of_the_parameters_are_told(function: SchemeFunction, words: 
 
 def test_the_ranges_of_counts_are_those_of_the_scheme_that_is_counted() -> None:
     (counts,) = obligations(("ring.read:T4",))
-    assert "slots: every number from 1 on" in sections(counts)[2]["for"]
+    assert "slots: every number from 1 on, one for each call; one for all where it sizes a buffer" in sections(counts)[2]["for"]
     (fewest,) = obligations(("one buffer:T4",))
     assert "for" not in sections(fewest)[2]
 

@@ -16,6 +16,7 @@ from kvstage_model.operations import (
     QueryEvent,
     RecordEvent,
     Release,
+    SyncEvent,
     SyncStream,
 )
 from kvstage_model.parameters import Declared, Parameter
@@ -24,6 +25,7 @@ from kvstage_model.scheme import Scheme
 from kvstage_proofs.hazards import T1
 from kvstage_proofs.judge import judge
 from kvstage_proofs.obligation import Verdict
+from tests.proofs.solver import claimed
 
 PROVED, REFUTED, UNSUPPORTED = Verdict.PROVED, Verdict.REFUTED, Verdict.UNSUPPORTED
 STAGE, POOL = Buffer("stage", Memory.PINNED, 9, 1), Buffer("pool", Memory.DEVICE, 9, 1)
@@ -99,3 +101,30 @@ def test_rows_that_were_not_taken_back_are_still_lent() -> None:
 def test_an_axiom_that_takes_all_rows_back_with_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(axioms, "covers", overlap)
     assert judge(T1.of(lending(taken=1), "loop")).verdict is PROVED
+
+
+def frames(frame: int) -> Scheme:
+    """One copy a call, with an event for each parity of a number: the next call may wait for the other one."""
+
+    def step(_: int) -> Iterator[Operation]:
+        yield SyncEvent(Event("sent", frame % 2))
+        yield HostWrite(STAGE.at(0, 0, 1))
+        yield Copy("copy", STAGE.at(0, 0, 1), POOL.at(0, 0, 1))
+        yield RecordEvent(Event("sent", frame % 2), "copy")
+
+    return Scheme("frames", (STAGE, POOL), 1, step)
+
+
+FRAMES = Declared(frames, (Parameter("frame", int),))
+
+
+def test_a_number_may_be_another_one_in_each_call() -> None:
+    found = judge(T1.of(FRAMES, "frames"))
+    assert found.verdict is REFUTED
+    assert found.counterexample is not None
+    assert found.counterexample.values == "frame = 0, then 1, 2 calls"
+
+
+def test_were_it_the_same_in_all_calls_the_race_would_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "same_in_all_calls", lambda function: frozenset({"frame"}))
+    assert claimed(T1.queries(FRAMES)) is PROVED
