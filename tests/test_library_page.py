@@ -34,7 +34,9 @@ def test_the_page_names_every_error_and_every_scheme() -> None:
 def test_the_page_shows_the_whole_interface() -> None:
     for shown in (kvstage.Stager, kvstage.Transfer, kvstage.Batch):
         public = {name for name in vars(shown) if not name.startswith("_")}
-        assert {name for name in public if name not in PAGE} <= {"give_back", "when_done", "check_stream", "stream", "cancelled"}, shown
+        assert {name for name in public if name not in PAGE} <= {"give_back", "when_done", "check_stream", "stream", "cancelled"}, (
+            shown
+        )
 
 
 def test_the_front_page_links_it() -> None:
