@@ -1,0 +1,61 @@
+"""When a gather that reads needs its event `free`: searched at each small pair of depths, against the rule that is stated."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from kvstage_model.operations import RecordEvent, WaitEvent
+from kvstage_model.parameters import Declared, SchemeFunction, declared
+from kvstage_model.pipelines import gather_read
+from kvstage_model.search import hazard, instances, search
+from kvstage_model.trace import unroll
+from kvstage_model.variants import Named
+from kvstage_proofs import hazards, shallow
+from kvstage_proofs.judge import judge
+from kvstage_proofs.obligation import Verdict
+from kvstage_proofs.shallow import findings, without_free
+from tests.proofs.solver import claimed
+
+DEPTHS = tuple(product((1, 2, 3), repeat=2))
+
+
+def of_depths(function: SchemeFunction, device_slots: int, pinned_slots: int) -> Declared:
+    """The gather of these depths, over any pieces."""
+    pieces, *_ = declared(function)
+    return Declared(lambda pieces: function(pieces=pieces, device_slots=device_slots, pinned_slots=pinned_slots), (pieces,))
+
+
+@pytest.mark.parametrize(("device_slots", "pinned_slots"), DEPTHS)
+def test_without_free_an_instance_races_where_the_device_ring_is_shallower_and_only_there(
+    device_slots: int, pinned_slots: int
+) -> None:
+    bare = without_free(of_depths(gather_read, device_slots, pinned_slots))
+    assert (search(bare, hazard) is not None) == (device_slots < pinned_slots)
+
+
+def test_neither_record_nor_wait_is_left() -> None:
+    issued = [each.operation for calls, _ in instances(without_free(shallow.deep)) for each in unroll(calls)]
+    assert issued
+    assert not any(Named(kind, event="free")(operation) for kind in (RecordEvent, WaitEvent) for operation in issued)
+
+
+def test_the_findings_state_both_sides() -> None:
+    stated = {each.statement.name: each.statement.expected for each in findings()}
+    assert stated["gather without 'free', device slots >= pinned slots.read:T1"] is Verdict.PROVED
+    assert stated["gather without 'free', device slots < pinned slots.read:T1"] is Verdict.REFUTED
+    rest = [name for name, expected in stated.items() if expected is Verdict.REFUTED and ">=" in name]
+    assert len(rest) == 4, "all that is left of a deep gather is needed"
+
+
+@pytest.mark.extended
+def test_one_slot_fewer_is_not_proved() -> None:
+    """The twin: a device ring that may be one slot shallower than the pinned one."""
+
+    def too_shallow(**arguments: Any) -> Any:
+        pinned, more = arguments["pinned_slots"], arguments["more"]
+        return gather_read(arguments["pieces"], pinned + more, pinned + 1)
+
+    function = without_free(Declared(too_shallow, declared(shallow.deep)))
+    assert claimed(hazards.queries(function)) is Verdict.UNKNOWN
+    assert judge(hazards.T1.of(function, "too shallow", expected=Verdict.REFUTED)).ok
