@@ -1,11 +1,8 @@
-"""Mutants: each change of an axiom, a scheme, a partition or a bound turns at least one obligation red.
+"""Mutants: each change of an axiom turns at least one obligation red. Those of schemes and partitions are beside this file.
 
 The wrong axioms are put into the prover and into the race finder alike, so that nothing but the proof can notice.
 """
 
-import ast
-import inspect
-import types
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
@@ -29,8 +26,6 @@ from kvstage_model.operations import (
 from kvstage_model.parameters import SchemeFunction
 from kvstage_model.scheme import Direction
 from kvstage_proofs import result
-from kvstage_proofs.bounds_theorem import T7
-from kvstage_proofs.catalogue import ENTRIES
 from kvstage_proofs.hazards import T1
 from kvstage_proofs.judge import judge
 from kvstage_proofs.obligation import Verdict
@@ -198,66 +193,7 @@ def test_with_an_axiom_too_strong_what_is_broken_is_proved(
     assert judge(T1.of(function, "wrong axioms")).verdict is PROVED
 
 
-# -- schemes: every operation that a scheme yields, found in its text
-
-SOURCE = inspect.getsource(schemes)
-
-
-def yields(tree: ast.Module) -> list[tuple[str, ast.Expr]]:
-    """Each statement that yields an operation, with the scheme function around it."""
-    return [
-        (function.name, statement)
-        for function in tree.body
-        if isinstance(function, ast.FunctionDef)
-        for statement in ast.walk(function)
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield)
-    ]
-
-
-def without_yield(number: int) -> tuple[str, types.ModuleType]:
-    """The module of the schemes without one of these statements, and the function that it was in."""
-    tree, nothing = ast.parse(SOURCE), ast.parse("yield from ()")
-    name, removed = yields(tree)[number]
-    for parent in ast.walk(tree):
-        for field in ("body", "orelse"):
-            statements = getattr(parent, field, None)
-            if isinstance(statements, list) and removed in statements:
-                statements[statements.index(removed)] = ast.copy_location(nothing.body[0], removed)
-    module = types.ModuleType(f"{schemes.__name__}_mutant")
-    module.__package__ = schemes.__package__
-    exec(compile(tree, "a mutant of the schemes", "exec"), module.__dict__)
-    return name, module
-
-
-def schemes_of(name: str) -> list[str]:
-    """The scheme functions whose loop a function has: itself, or those that share it."""
-    functions = [function for function in ast.parse(SOURCE).body if isinstance(function, ast.FunctionDef)]
-    calls = [f.name for f in functions if any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(f))]
-    return calls if name.startswith("_") else [name]
-
-
-YIELDS = [f"{name}: {ast.unparse(statement.value)}" for name, statement in yields(ast.parse(SOURCE))]
-
-
-def test_the_schemes_text_has_the_waits_that_mutants_take_out() -> None:
-    waiting = {name.split(":")[0] for name in YIELDS if "SyncStream(" in name}
-    assert waiting >= {"staged_read", "staged_write"}
-    assert SOURCE.count("yield SyncStream") == sum("SyncStream(" in name for name in YIELDS)
-    judged = {function.__name__ for entry in ENTRIES for _, function in entry.directions}
-    assert {scheme for name in YIELDS for scheme in schemes_of(name.split(":")[0])} <= judged
-
-
-@pytest.mark.parametrize("number", range(len(YIELDS)), ids=YIELDS)
-def test_without_any_operation_of_a_scheme_an_obligation_falls(number: int) -> None:
-    name, mutant = without_yield(number)
-    functions = [getattr(mutant, scheme) for scheme in schemes_of(name)]
-    assert functions
-    for function in functions:
-        fallen = [theorem.name for theorem in (T1, result.T3, T7) if claimed(theorem.queries(function)) is not PROVED]
-        assert fallen
-        if "SyncStream(" in YIELDS[number]:
-            assert fallen[0] == "T1"
-            assert judge(T1.of(function, "mutant")).verdict is REFUTED
+# -- a scheme's order
 
 
 @pytest.mark.parametrize("direction", Direction)

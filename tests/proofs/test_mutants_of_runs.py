@@ -53,7 +53,7 @@ def built(function: Callable[..., object], tree: ast.Module) -> partitions.Cut:
     return namespace[function.__name__]
 
 
-BY_ROW, BY_BLOCK = list(mutants(runs.by_row)), list(mutants(runs.by_block))
+BY_ROW, BY_BLOCK, BY_CHUNK = (list(mutants(cut)) for cut in (runs.by_row, runs.by_block, runs.by_chunk))
 
 
 @pytest.mark.parametrize("tree", [tree for _, tree in BY_ROW], ids=[name for name, _ in BY_ROW])
@@ -65,6 +65,16 @@ def test_any_change_of_the_partition_by_row_is_noticed(tree: ast.Module) -> None
 @pytest.mark.parametrize("tree", [tree for _, tree in BY_BLOCK], ids=[name for name, _ in BY_BLOCK])
 def test_any_change_of_the_partition_by_block_is_noticed(tree: ast.Module) -> None:
     assert claimed(partitions.queries(built(runs.by_block, tree))) is not PROVED
+
+
+@pytest.mark.parametrize("tree", [tree for _, tree in BY_CHUNK], ids=[name for name, _ in BY_CHUNK])
+def test_any_change_of_the_partition_by_chunk_is_noticed(tree: ast.Module) -> None:
+    assert claimed(partitions.queries(built(runs.by_chunk, tree))) is not PROVED
+
+
+def test_the_texts_have_mutants() -> None:
+    assert min(map(len, (BY_ROW, BY_BLOCK, BY_CHUNK))) >= 2
+    assert len(BY_CHUNK) >= 8
 
 
 # -- bounds
