@@ -118,8 +118,6 @@ class Buffers:
             rounded = min(rounded, left)
         # what is kept serves later calls too, whatever mode and default device they are made in
         with torch.inference_mode(False), torch.device("cpu"):
-            if memory is Memory.PAGEABLE:
-                return torch.empty(rounded, dtype=torch.uint8)
             tensor = self._device.allocate(memory, rounded)
         if memory is Memory.PINNED:
             self._pinned += rounded

@@ -41,9 +41,9 @@ LOOKS = 1000
 class CheckedDevice(NamedStreams):
     """Runs code under one schedule, as SimDevice does, and finds what it does without a wait.
 
-    Handles are tensors of any dtype whose uses by the host are noted, see `host_view.py`: `allocate` and `view` make them,
-    and `host_view` makes one of a tensor of yours. Each use is an action of the host, so a schedule may let streams move
-    before it.
+    Handles are tensors of any dtype whose uses by the host are noted, see `host_view.py`: `allocate` makes them, and
+    `host_view` makes one of a tensor of yours. A stager's pools, and its `out` and `rows`, must be such tensors too. Each use
+    is an action of the host, so a schedule may let streams move before it.
 
     `close`, and leaving the `with`, raises what was found as a StagingError; where the code has raised an error
     already, what was found becomes a note of that. Memory from `allocate` whose last tensor is gone counts as written
@@ -98,8 +98,10 @@ class CheckedDevice(NamedStreams):
         return HostView.of(tensor, self)
 
     def view(self, memory: Memory, tensor: torch.Tensor) -> torch.Tensor:
-        """A handle on a tensor. What the host does to its memory by other tensors, but those of `allocate`, goes unseen."""
-        return self.host_view(tensor, memory)
+        """The handle that a tensor of `allocate` or `host_view` is already. Raises DeviceError for others: see `host_view`."""
+        self._check_open()
+        self._refuse_unseen(tensor)
+        return tensor
 
     def copy(self, stream: str, source: torch.Tensor, target: torch.Tensor) -> None:
         """Issues a copy. Raises LayoutError where the two differ in bytes or have gaps, AliasError where they overlap."""
@@ -254,12 +256,15 @@ class CheckedDevice(NamedStreams):
     def _bytes(self, tensor: torch.Tensor) -> torch.Tensor:
         """The plain uint8 tensor on a handle's memory. Where there is not a byte, nothing can go unseen."""
         self._check_open()
+        self._refuse_unseen(tensor)
+        return as_bytes(plain(tensor))
+
+    def _refuse_unseen(self, tensor: torch.Tensor) -> None:
         if tensor.numel() and (not isinstance(tensor, HostView) or tensor.watcher is not self):
             raise DeviceError(
-                "this tensor is not one of the device's own, so what the host does to it would go unseen: "
-                "make it with device.allocate or device.host_view, anew for each run"
+                f"a tensor {list(tensor.shape)} is not one of the device's own, so what the host does to it would go unseen: "
+                "make it with device.allocate or device.host_view, anew for each run; of a Stager that goes for pool, out and rows"
             )
-        return as_bytes(plain(tensor))
 
     def _over(self) -> bool:
         """Whether all work has ended with the run. Raises HostThreadError where it has not."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from kvstage import CheckedDevice, HostAccessError, PagedPool, RaceError, Stager, StagingError
+from kvstage import CheckedDevice, DeviceError, HostAccessError, PagedPool, RaceError, Stager, StagingError
 from kvstage.host_view import HostView
 from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY
@@ -27,7 +27,7 @@ def test_the_library_runs_on_it_and_nothing_is_found(scheme: str) -> None:
     def loop(device: CheckedDevice) -> None:
         pool = PagedPool(device.host_view(torch.zeros(4, 2, 3, dtype=torch.uint8), Memory.DEVICE))
         stager, rows = Stager(device, scheme=scheme), torch.arange(9, dtype=torch.uint8).view(3, 3)
-        stager.write(pool, [3, 0], 1, rows).wait()
+        stager.write(pool, [3, 0], 1, device.host_view(rows)).wait()
         read = stager.read(pool, [3, 0], 1, 4, out=device.host_view(torch.zeros(3, 3, dtype=torch.uint8)))
         read.wait()
         assert isinstance(read.result(), HostView)
@@ -78,3 +78,49 @@ def test_a_caller_whose_kernel_a_call_does_not_wait_for_is_found(after: str | No
     error = found(loop)
     assert (type(error) is RaceError) == (after is None)
     assert error is None or "may read what copy 0 on stream mine may still write: nothing orders them" in str(error)
+
+
+@pytest.mark.parametrize("scheme", LIBRARY)
+@pytest.mark.parametrize("given", ["pool", "out", "rows", "target"])
+def test_tensors_whose_uses_would_go_unseen_are_refused(scheme: str, given: str) -> None:
+    """One plain tensor among the device's own: nothing is issued, nothing is written."""
+    with CheckedDevice(IssueOrder()) as device:
+        tensors = {"pool": torch.zeros(4, 2, 3), "target": torch.zeros(4, 2, 3), "out": torch.zeros(3, 3), "rows": torch.ones(3, 3)}
+        before = {name: tensor.clone() for name, tensor in tensors.items()}
+        seen = {name: tensor if name == given else device.host_view(tensor) for name, tensor in tensors.items()}
+        stager, pool = Stager(device, scheme=scheme), PagedPool(seen["pool"])
+        calls: dict[str, Callable[[], object]] = {
+            "out": lambda: stager.read(pool, [3, 0], 1, 4, out=seen["out"]),
+            "rows": lambda: stager.write(pool, [3, 0], 1, seen["rows"]),
+            "target": lambda: stager.copy(pool, [3, 0], PagedPool(seen["target"]), [1, 2]),
+        }
+        calls["pool"] = calls["out"]
+        with pytest.raises(DeviceError, match="would go unseen"):
+            calls[given]()
+        assert device.issued == 0
+    assert all(torch.equal(tensor, before[name]) for name, tensor in tensors.items())
+
+
+@pytest.mark.parametrize("scheme", LIBRARY)
+@pytest.mark.parametrize("dtype", [None, torch.float32])
+def test_results_that_the_library_allocates_are_the_devices_own(scheme: str, dtype: torch.dtype | None) -> None:
+    with CheckedDevice(IssueOrder()) as device:
+        pool = PagedPool(device.host_view(torch.arange(24.0).to(torch.bfloat16).view(4, 2, 3)))
+        read = Stager(device, scheme=scheme).read(pool, [3, 0], 1, 4, dtype=dtype)
+        read.wait()
+        assert isinstance(read.result(), HostView)
+        assert read.result().tolist() == [[21.0, 22.0, 23.0], [0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+@pytest.mark.parametrize(("scheme", "under_way"), [("direct", True), ("gather_host", True), ("per_block", False)])
+def test_a_result_that_is_read_before_it_is_there_is_found(scheme: str, under_way: bool) -> None:
+    """Where the call is over when it returns, nothing is missing."""
+
+    def loop(device: CheckedDevice) -> None:
+        _, pool = pools(device)
+        out = device.host_view(torch.zeros(3, 3, dtype=torch.uint8))
+        read = Stager(device, scheme=scheme).read(pool, [3, 0], 0, 3, out=out)
+        out.tolist()
+        read.wait()
+
+    assert (type(found(loop)) is HostAccessError) == under_way

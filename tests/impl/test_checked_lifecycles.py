@@ -21,6 +21,7 @@ class Life:
     """Two pools, two stagers of different schemes, and the calls that nobody has ended yet."""
 
     def __init__(self, device: CheckedDevice, draw: random.Random) -> None:
+        self.device = device
         self.draw = draw
         self.pools = [PagedPool(device.host_view(torch.zeros(8, 2, 3, dtype=torch.uint8), Memory.DEVICE)) for _ in range(2)]
         self.stagers = [Stager(device, scheme=scheme) for scheme in draw.sample(sorted(LIBRARY), 2)]
@@ -45,7 +46,8 @@ class Life:
                     batch.read(self.pools[0], table, start, stop)
             self.live.append(batch)
         elif kind == "write":
-            stager.write(self.pools[0], table, start, torch.ones(stop - start, 3, dtype=torch.uint8)).wait()
+            rows = self.device.host_view(torch.ones(stop - start, 3, dtype=torch.uint8))
+            stager.write(self.pools[0], table, start, rows).wait()
         elif kind == "copy":
             stager.copy(self.pools[0], table, self.pools[1], draw.sample(range(8), 3)).wait()
         elif self.live:

@@ -7,6 +7,7 @@ from plain import plain_read, plain_write, random_blocks, raw, same
 
 from kvstage import LayoutError, PagedPool, Stager, ThreadDevice
 from kvstage.convert import to_bfloat16, to_float32
+from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY
 
 TABLE = [3, 0, 4]
@@ -112,7 +113,7 @@ def test_conversion_borrows_memory_and_gives_it_back():
             read = stager.read(pool, TABLE, 0, 9, dtype=torch.float32)
             read.wait()
             read.release()
-        assert len(device.allocated) == 1
+        assert [memory for memory, _ in device.allocated] == [Memory.PINNED, Memory.PAGEABLE], "the rows moved, and the result"
 
 
 def test_other_conversions_are_refused(device):

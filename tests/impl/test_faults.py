@@ -28,16 +28,21 @@ class Case:
         self.rows = random_rows(2, 4, (3,), torch.bfloat16)
         self.host = random_blocks(3, 3, 4, (3,), torch.bfloat16)
         self.before = self.blocks.memory()
-        self.pool = PagedPool(self.blocks.tensor)
         self.device, self.direction = device, direction
+        self.pool = PagedPool(self.seen(self.blocks.tensor))
         self.stager = Stager(device, scheme=scheme, **OPTIONS.get(scheme, {}))
 
     def call(self) -> Transfer:
         if self.direction == "read":
             return self.stager.read(self.pool, TABLE, 1, 5, after="caller")
         if self.direction == "write":
-            return self.stager.write(self.pool, TABLE, 1, self.rows, after="caller")
-        return self.stager.copy(self.pool, [3, 0], PagedPool(self.host.tensor), [1], after="caller")
+            return self.stager.write(self.pool, TABLE, 1, self.seen(self.rows), after="caller")
+        return self.stager.copy(self.pool, [3, 0], PagedPool(self.seen(self.host.tensor)), [1], after="caller")
+
+    def seen(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The tensor as one whose uses a checked device notes; itself for other devices."""
+        device = self.device.device
+        return device.host_view(tensor) if isinstance(device, CheckedDevice) else tensor
 
     def is_right(self, transfer: Transfer) -> bool:
         if self.direction == "read":
