@@ -1,6 +1,6 @@
 """What an operation of a scheme must be made of before the prover may speak of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import z3
 
@@ -41,6 +41,28 @@ def check_answers(world: World, step: int, operations: Sequence[Operation]) -> N
             raise UnsupportedError("the answer of a QueryEvent must be that of a parameter of type Flags in the step of the query")
         if any(identical(world, answer, other) for other in answers[:number]):
             raise UnsupportedError("two queries of a step share one answer: declare a parameter of type Flags for each")
+
+
+def flags_asked(operations: Sequence[Operation]) -> frozenset[str]:
+    """The names of the flags that queries take their answers from. The answers must have been checked."""
+    answers: list[object] = [operation.answer for operation in operations if isinstance(operation, QueryEvent)]
+    return frozenset(answer.term.decl().name() for answer in answers if isinstance(answer, Index))
+
+
+def check_flags_of_phases(phases: Iterable[tuple[str, frozenset[str]]]) -> None:
+    """Raises UnsupportedError where queries of two phases take their answers from the same flags.
+
+    Step i of one phase and step i of another are asked at different moments, so a driver may answer them differently.
+    """
+    asked: dict[str, str] = {}
+    for phase, names in phases:
+        for name in sorted(names):
+            if name in asked:
+                raise UnsupportedError(
+                    f"queries of the phases {asked[name]!r} and {phase!r} share the answers of {name.removesuffix(ANSWER)!r}: "
+                    "declare another parameter of type Flags for one of them"
+                )
+            asked[name] = phase
 
 
 def _is_flag(answer: object, step: Term) -> bool:

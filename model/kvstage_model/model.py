@@ -10,7 +10,7 @@ import z3
 
 from .arguments import same_in_all_calls, symbolic_arguments
 from .axioms import Moment, same_event
-from .checks import check_answers, check_operation
+from .checks import check_answers, check_flags_of_phases, check_operation, flags_asked
 from .merge import identical, merge, shape, spine
 from .operations import OnStream, Operation, RecordEvent, SyncEvent, WaitEvent, event_of, stream_of
 from .parameters import SchemeFunction, declared
@@ -62,11 +62,12 @@ class Instance:
 
 @dataclass(frozen=True, eq=False)
 class PhaseOfAny:
-    """A phase of the scheme, and the paths that any step of it may take."""
+    """A phase of the scheme, the paths that any step of it may take, and the flags that its queries take answers from."""
 
     name: str
     paths: tuple[Path, ...]
     single: bool
+    asked: frozenset[str]
 
 
 class SchemeModel:
@@ -92,6 +93,7 @@ class SchemeModel:
             raise UnsupportedError(f"the phases of a scheme depend on its arguments: {sorted(names)}")
         (self.names,) = names
         self.phases = tuple(self._explore(call, step, number) for number in range(len(self.names)))
+        check_flags_of_phases((phase.name, phase.asked) for phase in self.phases)
 
     def _scheme(self, call: int) -> Scheme:
         return self.function(**self._arguments_in(call))
@@ -109,6 +111,7 @@ class SchemeModel:
 
     def _explore(self, call: int, step: int, number: int) -> PhaseOfAny:
         single: list[bool] = []
+        asked: set[str] = set()
 
         def run() -> None:
             scheme = self._scheme(call)
@@ -118,11 +121,12 @@ class SchemeModel:
             for operation in operations:
                 check_operation(self.world, scheme, operation)
             check_answers(self.world, step, operations)
+            asked.update(flags_asked(operations))
             if not identical(self.world, operations, again):
                 raise UnsupportedError(IMPURE)
 
         paths = self.world.paths(run)
-        return PhaseOfAny(self.names[number], tuple(paths), all(single))
+        return PhaseOfAny(self.names[number], tuple(paths), all(single), frozenset(asked))
 
     def instances(self, name: str, call: int, number: int, step: int) -> list[Instance]:
         """The operations of one step of phase `number`, in program order, merged over its paths."""

@@ -24,7 +24,7 @@ ANSWER = ".answer"
 class Flags:
     """Answers that nobody can foresee, such as those of queries: 1 or 0 for each step. A scheme declares them as a parameter.
 
-    Each query of a step needs flags of its own.
+    Each query of a step needs flags of its own, and so do the queries of each loop of a session.
     """
 
     of: Callable[[int], int]

@@ -21,7 +21,7 @@ from kvstage_model.operations import (
 )
 from kvstage_model.parameters import Declared, Parameter
 from kvstage_model.ranges import Flags
-from kvstage_model.scheme import Scheme
+from kvstage_model.scheme import Phase, Scheme, Session, once
 from kvstage_proofs.hazards import T1
 from kvstage_proofs.judge import judge
 from kvstage_proofs.obligation import Verdict
@@ -77,6 +77,42 @@ def test_an_answer_that_can_be_foreseen_is_unsupported(answer: Answer) -> None:
 def test_without_the_check_of_answers_it_is_proved(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "check_answers", lambda world, step, operations: None)
     assert judge(T1.of(asking(answer), "loop")).verdict is PROVED
+
+
+def asking_in_two_loops(shared: bool) -> Declared:
+    """One loop asks whether a has ended, the next one whether b has, and reads what a brought where the answer is yes."""
+
+    def scheme(free: Flags, other: Flags) -> Scheme:
+        def loop(slot: int, stream: str, flags: Flags) -> Callable[[int], Iterator[Operation]]:
+            def step(i: int) -> Iterator[Operation]:
+                yield Copy(stream, POOL.at(slot, 0, 1), STAGE.at(slot, 0, 1))
+                yield RecordEvent(Event(stream), stream)
+                yield QueryEvent(Event(stream), flags(i))
+                if slot and flags(i) == 1:
+                    yield HostRead(STAGE.at(0, 0, 1))
+
+            return step
+
+        second = Phase("two", 1, loop(1, "b", free if shared else other))
+        end = once("end", SyncStream("a"), SyncStream("b"))
+        return Session.of("asking", (STAGE, POOL), Phase("one", 1, loop(0, "a", free)), second, end)
+
+    return Declared(scheme, (Parameter("free", Flags), Parameter("other", Flags)))
+
+
+def test_one_flag_for_the_queries_of_two_loops_is_unsupported() -> None:
+    """It was proved: a driver that said "not yet" to the first query and yes to the second one was left out."""
+    assert judge(T1.of(asking_in_two_loops(shared=False), "loop")).verdict is REFUTED
+    judgement = judge(T1.of(asking_in_two_loops(shared=True), "loop"))
+    assert judgement.verdict is UNSUPPORTED
+    assert judgement.reason.endswith(
+        "phases 'one' and 'two' share the answers of 'free': declare another parameter of type Flags for one of them"
+    )
+
+
+def test_without_the_check_of_loops_it_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "check_flags_of_phases", lambda phases: None)
+    assert judge(T1.of(asking_in_two_loops(shared=True), "loop")).verdict is PROVED
 
 
 def lending(taken: int) -> Declared:
