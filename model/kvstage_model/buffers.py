@@ -92,12 +92,14 @@ def parts(access: Access) -> tuple[Rows, ...]:
 
 
 def overlap(first: Rows, second: Rows) -> bool:
-    """Whether two runs have a row in common. Runs of different buffers never have."""
+    """Whether two runs have a row in common. Runs of different buffers never have, nor has a run of no rows."""
     return (
         (first.buffer.name == second.buffer.name)
         & (first.slot == second.slot)
         & (first.start < second.start + second.count)
         & (second.start < first.start + first.count)
+        & (first.count > 0)
+        & (second.count > 0)
     )
 
 
@@ -108,4 +110,6 @@ def disjoint(first: Rows, second: Rows) -> bool:
         | (first.slot != second.slot)
         | (first.start >= second.start + second.count)
         | (second.start >= first.start + first.count)
+        | (first.count <= 0)
+        | (second.count <= 0)
     )

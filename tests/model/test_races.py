@@ -269,7 +269,7 @@ def test_the_schedule_of_a_race_begins_as_late_as_it_must() -> None:
 
 
 def test_runs_overlap_where_they_share_a_row() -> None:
-    runs = [buffer.at(slot, start, count) for buffer in BUFFERS for slot in (0, 1) for start in (0, 1, 2) for count in (1, 2)]
+    runs = [buffer.at(slot, start, count) for buffer in BUFFERS for slot in (0, 1) for start in (0, 1, 2) for count in (0, 1, 2)]
     seen: Counter[bool] = Counter()
     for first, second in product(runs, repeat=2):
         shared = bool(cells(first) & cells(second))

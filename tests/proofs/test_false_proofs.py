@@ -164,3 +164,21 @@ def test_a_number_may_be_another_one_in_each_call() -> None:
 def test_were_it_the_same_in_all_calls_the_race_would_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "same_in_all_calls", lambda function: frozenset({"frame"}))
     assert claimed(T1.queries(FRAMES)) is PROVED
+
+
+def moving(count: int) -> Declared:
+    """Copies so many rows from the second one on while the host writes three."""
+    wide = Buffer("wide", Memory.PINNED, 1, 3)
+
+    def step(i: int) -> Iterator[Operation]:
+        yield Copy("s", wide.at(0, 1, count), POOL.at(0, 0, count))
+        yield HostWrite(wide.at(0, 0, 3))
+        yield SyncStream("s")
+
+    return Declared(lambda n: Scheme("moving", (wide, POOL), n, step), (Parameter("n", int),))
+
+
+def test_a_run_of_no_rows_meets_nothing() -> None:
+    """Inside another run it counted as a row of it, and T1 was REFUTED."""
+    assert judge(T1.of(moving(0), "loop")).verdict is PROVED
+    assert judge(T1.of(moving(1), "loop")).verdict is REFUTED
