@@ -56,7 +56,11 @@ class Condition:
 
 
 class Index:
-    """A symbolic integer: a linear z3 term, with Python's meaning of every operation that it has."""
+    """A symbolic integer: a linear z3 term, with Python's meaning of every operation that it has.
+
+    It is no `int`, and nothing can keep a scheme from asking for that: one that does something else with ints is judged by
+    what it does with indices, but for the small instances that are tried too.
+    """
 
     __slots__ = ("term", "world")
 
@@ -131,23 +135,23 @@ class Index:
         return self.world.decide(self.term != 0)
 
     def __hash__(self) -> NoReturn:
-        raise UnsupportedError(
+        raise self.world.refuse(
             f"a symbolic index is used as the key of a dict or the member of a set: compare it with ==; {INDEXED}"
         )
 
     def __index__(self) -> NoReturn:
-        raise UnsupportedError(
+        raise self.world.refuse(
             "a symbolic index is used as a concrete number (range, a list's index, a slice): let the scheme's own steps be the "
             f"loop; {INDEXED}"
         )
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise UnsupportedError(f"a symbolic index has no {name!r}: an index can do + - * // % divmod abs min max and comparisons")
+        raise self.world.refuse(f"a symbolic index has no {name!r}: an index can do + - * // % divmod abs min max and comparisons")
 
 
 def _refuses(what: str, name: str, instead: str) -> Callable[..., NoReturn]:
-    def refuse(*_: object) -> NoReturn:
-        raise UnsupportedError(f"{what} can't do {name}: {instead}")
+    def refuse(self: Index | Condition, *_: object) -> NoReturn:
+        raise self.world.refuse(f"{what} can't do {name}: {instead}")
 
     return refuse
 
@@ -187,7 +191,7 @@ def term_of(world: "World", value: object) -> Term:
     if isinstance(value, int) and not isinstance(value, bool):
         return z3.IntVal(value, world.context)
     instead = f"; {INDEXED}" if isinstance(value, list | tuple) else ""
-    raise UnsupportedError(f"a symbolic index meets {_described(value)}: only integers can be compared and computed with{instead}")
+    raise world.refuse(f"a symbolic index meets {_described(value)}: only integers can be compared and computed with{instead}")
 
 
 def formula(world: "World", value: object) -> Term:
@@ -196,7 +200,7 @@ def formula(world: "World", value: object) -> Term:
         return value.term
     if isinstance(value, bool):
         return z3.BoolVal(value, world.context)
-    raise UnsupportedError(f"a condition meets {_described(value)}: only conditions can be combined with & and |")
+    raise world.refuse(f"a condition meets {_described(value)}: only conditions can be combined with & and |")
 
 
 def as_int(index: Index) -> int:

@@ -11,6 +11,7 @@ from typing import TypeVar
 import z3
 
 from .divisors import Divisor
+from .kept import Kept
 from .symbolic import Index, Term, UnsupportedError, as_int, formula, term_of
 from .terms import tell
 
@@ -51,6 +52,19 @@ class World:
         self._asserted = 0
         self._positives: list[Term] = []
         self._hints: list[Term] = []
+        self._refusal: UnsupportedError | None = None
+
+    # -- refusals
+
+    def refuse(self, reason: str) -> UnsupportedError:
+        """The error to raise. It is remembered: a scheme that catches it is refused all the same."""
+        self._refusal = self._refusal or UnsupportedError(reason)
+        return self._refusal
+
+    def demand_no_refusal(self) -> None:
+        """Raises the first refusal again, if there was one."""
+        if self._refusal is not None:
+            raise self._refusal
 
     # -- indices and facts
 
@@ -118,7 +132,7 @@ class World:
                 result, facts = self._divisor(divisor).times(factor)
                 self._add(*facts)
                 return result
-        raise UnsupportedError(f"the product ({a}) * ({b}): one factor must be a number, or provably at least 1; declare its range")
+        raise self.refuse(f"the product ({a}) * ({b}): one factor must be a number, or provably at least 1; declare its range")
 
     def quotient(self, a: Term, b: Term) -> Term:
         """`a // b` for b provably at least 1."""
@@ -133,7 +147,7 @@ class World:
         if z3.is_int_value(b) and b.as_long() >= 1:
             return a / b, a % b  # by a number they are linear, and for a positive one z3's meaning is Python's
         if not self._positive(b):
-            raise UnsupportedError(f"the divisor {b} is not provably at least 1: declare its range")
+            raise self.refuse(f"the divisor {b} is not provably at least 1: declare its range")
         quotient, remainder, facts = self._divisor(b).divide(a)
         self._add(*facts)
         return quotient, remainder
@@ -171,9 +185,9 @@ class World:
         depth = len(self._conditions)
         if depth == len(self._decisions):
             if not self._exploring:
-                raise UnsupportedError(IMPURE)
+                raise self.refuse(IMPURE)
             if depth == MOST_BRANCHES:
-                raise UnsupportedError(f"a step with more than {MOST_BRANCHES} decisions: a loop over a symbolic number of turns?")
+                raise self.refuse(f"a step with more than {MOST_BRANCHES} decisions: a loop over a symbolic number of turns?")
             self._decisions.append(not self.impossible(*self._conditions, condition))
         taken = self._decisions[depth]
         self._conditions.append(condition if taken else z3.Not(condition))
@@ -184,6 +198,7 @@ class World:
         self._decisions, self._conditions = list(path.decisions), []
         try:
             result = run()
+            self.demand_no_refusal()
             if len(self._conditions) != len(path.decisions):
                 raise UnsupportedError(IMPURE)
             return z3.And(*self._conditions, z3.BoolVal(True, self.context)), result
@@ -191,9 +206,14 @@ class World:
             self._decisions, self._conditions = [], []
 
     def twice(self, run: Callable[[], R]) -> tuple[R, R]:
-        """The results of running a part of a path twice, under the same decisions: equal unless it keeps a state."""
-        start = len(self._conditions)
+        """The results of running a part of a path twice, under the same decisions: equal unless it keeps a state.
+
+        Nothing that it reaches may change: a state may count only after more steps than anybody looks at.
+        """
+        start, kept = len(self._conditions), Kept.by(run)
         first = run()
+        if kept.changed():
+            raise UnsupportedError(IMPURE)
         decisions, conditions, exploring = self._decisions, self._conditions, self._exploring
         self._decisions, self._conditions, self._exploring = decisions[: len(conditions)], conditions[:start], False
         try:
@@ -213,6 +233,7 @@ class World:
             while prefix is not None:
                 self._decisions, self._conditions = prefix, []
                 run()
+                self.demand_no_refusal()
                 found.append(Path(tuple(self._decisions)))
                 if len(found) > MOST_PATHS:
                     raise UnsupportedError(f"a step with more than {MOST_PATHS} paths")

@@ -71,7 +71,21 @@ def test_a_loop_over_a_symbolic_number_of_turns_is_refused_with_the_limit() -> N
 
     with pytest.raises(UnsupportedError, match=f"more than {MOST_BRANCHES} decisions"):
         world.paths(run)
-    assert decisions(world.paths(lambda: bool(n > 0))) == [(True,), (False,)], "the world is as it was after a refusal"
+
+
+def test_a_refusal_is_remembered_where_the_run_catches_it() -> None:
+    world = World()
+    n: Any = world.integer("n")
+
+    def run() -> int:
+        try:
+            return int(n)
+        except UnsupportedError:
+            return 0
+
+    for asked in (lambda: world.paths(run), lambda: world.paths(lambda: bool(n > 0)), lambda: world.follow(Path(()), run)):
+        with pytest.raises(UnsupportedError, match=r"int\(\): leave it an index"):
+            asked()
 
 
 def test_too_many_paths_are_refused_with_the_limit() -> None:
