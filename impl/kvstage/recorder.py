@@ -5,8 +5,9 @@
         Stager(device, scheme="ring").read(pool, table, 0, 9).wait()
     trace = device.trace()
 
-It is a device around a device. Buffers are named by what was viewed, "pinned 0", "device 1" and so on, or as `name` says;
-operations are numbered in each call, as its steps. `kvstage_model.trace_check` finds the scheme's names for them.
+It is a device around a device, and takes what that one takes: handles of `view`, and tensors and arrays, of which
+`recorded_memory` says which bytes they have. Buffers are named by what they are, "pinned 0", "device 1" and so on, or as
+`name` says; operations are numbered in each call, as its steps. `kvstage_model.trace_check` finds the scheme's names for them.
 
 When work began and ended, only a device can know. One that does has `timed` (see `Timed`), and `RecordingDevice(device,
 timed=True)` asks for it. Without, work is put as late as the waits allow: an order that the host can't tell from what
@@ -15,7 +16,7 @@ happened.
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count, pairwise
 from threading import get_ident
 from types import TracebackType
@@ -23,16 +24,12 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
 
-from kvstage_model.buffers import Buffer, Listed, Memory, Paged, Rows
+from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.operations import (
-    Copy,
     Event,
-    Gather,
-    HostCopy,
     Operation,
     QueryEvent,
     RecordEvent,
-    Scatter,
     SyncEvent,
     SyncStream,
     WaitEvent,
@@ -44,16 +41,16 @@ from kvstage_model.trace import Issued, Trace
 
 from .device import Device, Index
 from .device_lock import share_lock
-from .errors import KVStageError
+from .named_streams import NamedStreams
+from .recorded_memory import Memories
+from .recorded_operands import Operand, RecorderError, copied, gathered, host_copied, inside, scattered
 from .recorded_times import Noted, measured
 from .times import Span, now
 
+__all__ = ["Operand", "RecorderError", "RecordingDevice", "Timed"]
+
 B = TypeVar("B")
 E = TypeVar("E")
-
-
-class RecorderError(KVStageError):
-    """Something can't be recorded: an operand that is no run of rows of a view, or two host threads at once."""
 
 
 @runtime_checkable
@@ -63,22 +60,6 @@ class Timed(Protocol):
     def timed(self) -> AbstractContextManager[Sequence[Span]]:
         """A span, on the clock of `times.now`, for everything that is put on a stream inside the `with`, in the order of issue."""
         ...  # pragma: no cover
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Operand(Generic[B]):
-    """A handle of the device inside, and what it is a handle on: a whole buffer, or a run of its rows."""
-
-    handle: B
-    buffer: Buffer
-    rows: Rows | None = None
-
-    def __getitem__(self, place: tuple[int, slice]) -> "Operand[B]":
-        """The run of rows `[slot, start:stop]`."""
-        slot, run = place
-        handle: Any = self.handle
-        start, stop = run.start, run.stop
-        return Operand(handle[slot, run], self.buffer, Rows(self.buffer, slot, start, stop - start))
 
 
 class RecordingDevice(Generic[B, E]):
@@ -95,10 +76,9 @@ class RecordingDevice(Generic[B, E]):
         share_lock(self, device)
         self.noted: list[Noted] = []
         """Everything that was noted, each operation when its call was over."""
-        self._buffers: dict[tuple[object, ...], Buffer] = {}
-        self._names: dict[int, str] = {}
+        self.memories = Memories()
+        """Which memory was touched."""
         self._events: dict[int, Event] = {}
-        self._memory: list[torch.Tensor] = []
         self._made: list[E] = []
         self._ticks = count()
         self._open = ExitStack()
@@ -117,22 +97,17 @@ class RecordingDevice(Generic[B, E]):
             self._phase, self._step = CALLER, 0
 
     def name(self, tensor: torch.Tensor, name: str) -> None:
-        """What the buffer is called whose first byte is the tensor's, from its next view on. No two may have one name."""
-        self._names[tensor.data_ptr()] = name
+        """What the buffer is called whose first byte is the tensor's, from its next use on. No two may have one name."""
+        self.memories.name(tensor, name)
 
     def buffer(self, memory: Memory, tensor: torch.Tensor) -> Buffer:
         """The buffer that a view of this tensor is, or would be."""
-        key = (memory, tensor.data_ptr(), tensor.shape, tensor.stride())
-        if key not in self._buffers:
-            named = self._names.get(tensor.data_ptr(), f"{memory.value} {len(self._buffers)}")
-            self._buffers[key] = Buffer(named, memory, tensor.shape[0], tensor.shape[1])
-            self._memory.append(tensor)  # so that no other memory gets its address
-        return self._buffers[key]
+        return self.memories.view(memory, tensor)
 
     @property
     def program(self) -> tuple[Issued, ...]:
-        """What was issued so far."""
-        return tuple(noted.issued for noted in self.noted)
+        """What was issued so far, with buffers that share no byte."""
+        return self.memories.resolved([noted.issued for noted in self.noted])
 
     def trace(self) -> Trace:
         """What was issued, and in which order it happened. Raises RecorderError where two host threads were at work at once."""
@@ -140,7 +115,7 @@ class RecordingDevice(Generic[B, E]):
         for first, second in pairwise(noted):
             if first.thread != second.thread and second.begin < first.end:
                 raise RecorderError("two host threads used the recorded device at once: a trace has one; record them one by one")
-        program = tuple(each.issued for each in noted)
+        program = self.memories.resolved([each.issued for each in noted])
         if self._spans is not None:
             return Trace(program, measured(noted, self._spans))
         lazy = Scheme("recorded", (), len(program), lambda i: (program[i].operation,))
@@ -157,29 +132,30 @@ class RecordingDevice(Generic[B, E]):
         """The device's handle, with the name of the buffer."""
         return Operand(self._device.view(memory, tensor), self.buffer(memory, tensor))
 
-    def copy(self, stream: str, source: Operand[B], target: Operand[B]) -> None:
-        """Notes a Copy."""
-        operation, begin = Copy(stream, _rows(source), _rows(target)), self._now()
-        self._device.copy(stream, source.handle, target.handle)
+    def copy(self, stream: str, source: Operand[B] | B, target: Operand[B] | B) -> None:
+        """Notes a Copy; a Launch, where one side has gaps."""
+        operation, begin = copied(self.memories, stream, source, target), self._now()
+        self._device.copy(stream, inside(source), inside(target))
         self._add(operation, begin, self._now())
 
-    def gather(self, stream: str, source: Operand[B], index: Index, target: Operand[B]) -> None:
-        """Notes a Gather."""
-        operation, begin = Gather(stream, _paged(source, index), _rows(target)), self._now()
-        self._device.gather(stream, source.handle, index, target.handle)
+    def gather(self, stream: str, source: Operand[B] | B, index: Index, target: Operand[B] | B) -> None:
+        """Notes a Gather; a Launch, where one side is no view."""
+        operation, begin = gathered(self.memories, stream, source, index, target), self._now()
+        self._device.gather(stream, inside(source), index, inside(target))
         self._add(operation, begin, self._now())
 
-    def scatter(self, stream: str, source: Operand[B], target: Operand[B], index: Index) -> None:
-        """Notes a Scatter."""
-        operation, begin = Scatter(stream, _rows(source), _paged(target, index)), self._now()
-        self._device.scatter(stream, source.handle, target.handle, index)
+    def scatter(self, stream: str, source: Operand[B] | B, target: Operand[B] | B, index: Index) -> None:
+        """Notes a Scatter; a Launch, where one side is no view."""
+        operation, begin = scattered(self.memories, stream, source, target, index), self._now()
+        self._device.scatter(stream, inside(source), inside(target), index)
         self._add(operation, begin, self._now())
 
-    def host_copy(self, source: Operand[B], target: Operand[B]) -> None:
-        """Notes a HostCopy."""
-        operation, begin = HostCopy(_rows(source), _rows(target)), self._now()
-        self._device.host_copy(source.handle, target.handle)
-        self._add(operation, begin, self._now())
+    def host_copy(self, source: Operand[B] | B, target: Operand[B] | B) -> None:
+        """Notes a HostCopy; reads and writes, where one side has gaps."""
+        operations, begin = host_copied(self.memories, source, target), self._now()
+        self._device.host_copy(inside(source), inside(target))
+        for operation in operations:
+            self._add(operation, begin, begin := self._now())
 
     def synchronize(self, stream: str) -> None:
         """Notes a SyncStream."""
@@ -206,12 +182,16 @@ class RecordingDevice(Generic[B, E]):
         self._add(WaitEvent(stream, self._event(event)), begin, self._now())
 
     def order_after(self, stream: str, after: object) -> None:
-        """Passed on; the caller's own work is not seen, so nothing is noted."""
-        self._device.order_after(stream, after)
+        """Notes a record and a stream's wait, as the caller's; where his streams are not the device's own, it is passed on."""
+        with self._as_callers():
+            known = getattr(type(self._device), "order_after", None) is NamedStreams.order_after
+            NamedStreams.order_after(self, stream, after) if known else self._device.order_after(stream, after)
 
     def order_before(self, event: E, stream: object) -> None:
-        """Passed on, and not noted."""
-        self._device.order_before(event, stream)
+        """Notes a stream's wait, as the caller's, or passes it on."""
+        with self._as_callers():
+            known = getattr(type(self._device), "order_before", None) is NamedStreams.order_before
+            NamedStreams.order_before(self, event, stream) if known else self._device.order_before(event, stream)
 
     def wait(self, event: E) -> None:
         """Notes a SyncEvent."""
@@ -239,7 +219,9 @@ class RecordingDevice(Generic[B, E]):
 
     def allocate(self, memory: Memory, size: int) -> torch.Tensor:
         """The device's memory."""
-        return self._device.allocate(memory, size)
+        allocated = self._device.allocate(memory, size)
+        self.memories.allocated(memory, allocated)
+        return allocated
 
     def close(self) -> None:
         """Closes the device inside; what was noted stays."""
@@ -255,6 +237,16 @@ class RecordingDevice(Generic[B, E]):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
 
+    @contextmanager
+    def _as_callers(self) -> Iterator[None]:
+        """What is noted inside is not the call's."""
+        phase, step = self._phase, self._step
+        self._phase = CALLER
+        try:
+            yield
+        finally:
+            self._phase, self._step = phase, step
+
     def _event(self, event: E) -> Event:
         if id(event) not in self._events:
             self._events[id(event)] = Event("event", len(self._events))
@@ -267,17 +259,3 @@ class RecordingDevice(Generic[B, E]):
     def _add(self, operation: Operation, begin: int, end: int) -> None:
         self.noted.append(Noted(Issued(self._call, self._phase, self._step, operation), get_ident(), begin, end))
         self._step += 1
-
-
-def _rows(operand: object) -> Rows:
-    if not isinstance(operand, Operand) or operand.rows is None:
-        raise RecorderError("a recorded operand must be a run of rows of a view, handle[slot, start:stop]")
-    return operand.rows
-
-
-def _paged(operand: object, index: Index) -> Paged:
-    if not isinstance(operand, Operand) or operand.rows is not None:
-        raise RecorderError("a recorded kernel must reach a pool, which is a whole view")
-    slots, rows = divmod(index, operand.buffer.rows)
-    places = tuple(zip(slots.tolist(), rows.tolist(), strict=True))
-    return Paged(operand.buffer, Listed(places), 0, len(places))

@@ -103,11 +103,16 @@ def _release(region: Region, freed: Callable[[Region], None]) -> None:
 
 def byte_runs(tensor: torch.Tensor) -> tuple[Rows, ...]:
     """The bytes of a plain tensor: runs that don't touch one another, by address."""
-    if not tensor.numel():
-        return ()
     size = tensor.element_size()
-    dimensions = sorted((step * size, count) for step, count in zip(tensor.stride(), tensor.shape, strict=True) if count > 1)
-    length, starts = size, np.array([tensor.data_ptr()])
+    return strided_runs(tensor.data_ptr(), tuple(tensor.shape), tuple(step * size for step in tensor.stride()), size)
+
+
+def strided_runs(start: int, shape: tuple[int, ...], steps: tuple[int, ...], size: int) -> tuple[Rows, ...]:
+    """The bytes of elements of `size` bytes, `steps` bytes apart in each dimension: runs as `byte_runs` has them."""
+    if 0 in shape:
+        return ()
+    dimensions = sorted((step, count) for step, count in zip(steps, shape, strict=True) if count > 1)
+    length, starts = size, np.array([start])
     for step, count in dimensions:
         if len(starts) == 1 and step <= length:  # the next bytes lie side by side with these
             length += step * (count - 1)

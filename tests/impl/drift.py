@@ -69,12 +69,11 @@ class Watch:
             submitted: Submitted = original(runtime, scheme, pool, host, **named)
             pending, ended = submitted.pending, True
         finally:
-            noted = [each for each in recorder.noted[first:] if each.thread == thread]
+            noted = [each for each in recorder.noted[first:] if each.thread == thread and each.issued.phase != CALLER]
             self._compare(scheme, noted, names, pending, ended)
             if not ended:
                 self._names[runtime] = {}  # the events of a call that broke off are not used again
-            recorder._memory.clear()  # tests look at how long the library keeps memory; it is compared call by call
-            recorder._buffers.clear()
+            recorder.memories.forget()  # tests look at how long the library keeps memory; it is compared call by call
         if pending is not None:
             self._left[pending] = recorder, noted[0].issued.call if noted else 0
         return submitted
@@ -117,7 +116,7 @@ def _orders(operation: Operation) -> bool:
 
 def _moves(issued: Issued, call: int) -> bool:
     moves = isinstance(issued.operation, OnStream) and not isinstance(issued.operation, RecordEvent)
-    return moves and issued.call == call
+    return moves and issued.call == call and issued.phase != CALLER
 
 
 @contextmanager
