@@ -14,6 +14,7 @@ from kvstage_model.contract import contract, distinct
 from kvstage_model.model import Instance, SchemeModel
 from kvstage_model.paired import PairedRows
 from kvstage_model.parameters import Parameter, ParameterError, declared
+from kvstage_model.ranges import Flags
 from kvstage_model.runs import PagedRows, Piece, Pieces, Runs, by_chunk, by_row
 from kvstage_model.search import Counterexample
 from kvstage_model.symbolic import UnsupportedError
@@ -79,6 +80,9 @@ def _range(parameter: Parameter) -> Iterator[str]:
     """Which values of a parameter the claim is about."""
     if parameter.kind is int:
         yield f"{parameter.name}: every number from {parameter.least} on, one for each call; one for all where it sizes a buffer"
+        return
+    if parameter.kind is Flags:
+        yield f"{parameter.name}: every answer, yes or not yet, to the query of every step, in every call anew"
         return
     twice = "no block twice in the table" if parameter.distinct else "a block may be in the table more than once"
     if parameter.kind is PagedRows:

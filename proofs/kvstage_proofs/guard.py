@@ -8,12 +8,12 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 from kvstage_model.buffers import Buffer
 from kvstage_model.operations import Operation, reads, writes
 from kvstage_model.parameters import Declared, Parameter
-from kvstage_model.scheme import Result, Scheme
+from kvstage_model.scheme import Phase, Result, Scheme, Session
 from kvstage_model.symbolic import Index, UnsupportedError
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Guard:
         return f"{self.shown}:{here[-1]}" if here else self.shown
 
     def scheme_function(self, function: Callable[..., Any], parameters: tuple[Parameter, ...]) -> Declared:
-        """The same scheme function, guarded: so are its steps, and its result's address and step."""
+        """The same scheme function, guarded: so are its steps, those of a session's loops, and its result's functions."""
         return Declared(partial(self._scheme, function), parameters)
 
     def _scheme(self, function: Callable[..., Any], **arguments: Any) -> Scheme:
@@ -66,17 +66,43 @@ class Guard:
             self.call(f"the {once} of {self.name}", lambda once=once: tuple(self._operations(scheme, getattr(scheme, once))))
             for once in ("prologue", "epilogue")
         )
-        guarded = replace(scheme, step=partial(self._step, scheme), prologue=prologue, epilogue=epilogue, result=result)
+        step = partial(self._step, scheme, scheme.step)
+        whole = self._session(scheme) if isinstance(scheme, Session) else scheme
+        guarded = replace(whole, step=step, prologue=prologue, epilogue=epilogue, result=result)
         self._well_formed(guarded)
         return guarded
 
     def _result(self, result: Result) -> Result:
         self._demand(isinstance(result, Result), f"returns a Scheme whose result is {_described(result)}, not a Result")
-        address = partial(self.call, f"the address of {self.name}'s result", result.address)
-        return replace(result, address=address, step=partial(self.call, f"the step of {self.name}'s result", result.step))
+        return replace(
+            result,
+            address=self._of_result("address", result.address),
+            step=self._of_result("step", result.step),
+            host_address=self._of_result("host_address", result.host_address),
+            first=None if result.first is None else self._of_result("first", result.first),
+        )
 
-    def _step(self, scheme: Scheme, i: int) -> tuple[Operation, ...]:
-        return self.call(f"a step of {self.name}", lambda: tuple(self._operations(scheme, scheme.step(i))))
+    def _of_result(self, name: str, function: Callable[[int], T]) -> Callable[[int], T]:
+        self._demand(callable(function), f"returns a Result whose {name} is {_described(function)}, not a function")
+        return partial(self.call, f"the {name} of {self.name}'s result", function)
+
+    def _session(self, session: Session) -> Session:
+        return replace(session, parts=tuple(self._phase(session, part) for part in session.parts))
+
+    def _phase(self, scheme: Scheme, phase: Phase) -> Phase:
+        self._demand(isinstance(phase, Phase), f"returns a Session with {_described(phase)} in it, not a Phase")
+        self._demand(callable(phase.step), f"has a Phase whose step is {_described(phase.step)}, not a function")
+        return replace(phase, step=partial(self._step, scheme, phase.step))
+
+    def _step(self, scheme: Scheme, step: Callable[[int], Any], i: int) -> tuple[Operation, ...]:
+        def issued() -> tuple[Operation, ...]:
+            operations = tuple(self._operations(scheme, step(i)))
+            number: object = i
+            if isinstance(number, Index):
+                number.world.demand_no_refusal()  # here the line is known
+            return operations
+
+        return self.call(f"a step of {self.name}", issued)
 
     def _operations(self, scheme: Scheme, yielded: Any) -> Iterator[Operation]:
         """The operations that were yielded, each one checked while the line that yields it is known."""
@@ -107,6 +133,8 @@ def _mismatch(record: Any) -> str | None:
         held = getattr(record, field.name)
         if isinstance(field.type, type) and not _holds(held, field.type):
             return f"{field.name} is {_described(held)}, not {_article(field.type.__name__)}"
+        if get_origin(field.type) is tuple and not isinstance(held, tuple):
+            return f"{field.name} is {_described(held)}: make it a tuple, as in {field.name}=(rows,)"
         inside = _mismatch(held) if is_dataclass(held) else None
         if inside is not None:
             return f"{field.name}'s {inside}"

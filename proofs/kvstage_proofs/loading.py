@@ -152,10 +152,11 @@ def _states_a_result(function: Declared, target: str) -> bool:
     try:
         model = SchemeModel(function)
         call, step = model.world.integer("call"), model.world.integer("i")
-        own = [number for number, name in enumerate(model.names) if name != CALLER]
+        (stated,) = model.value(call, lambda scheme: (scheme.result is not None,))
+        own = [number for number, name in enumerate(model.names) if not stated or name != CALLER]
         some = any(model.instances("any", call, number, step) for number in own)
     except UnsupportedError:
         return False  # each of its obligations says why
     if not some:
         raise SchemeError(f"{target} yields no operation at all: there is nothing to judge")
-    return CALLER in model.names
+    return stated

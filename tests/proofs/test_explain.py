@@ -9,11 +9,12 @@ import pytest
 from kvstage_model import axioms as module
 from kvstage_model import pipelines, schemes
 from kvstage_model.operations import SyncEvent, SyncStream, WaitEvent
-from kvstage_model.parameters import SchemeFunction
+from kvstage_model.parameters import Parameter, SchemeFunction, declared
+from kvstage_model.ranges import Flags
 from kvstage_model.runs import Runs
 from kvstage_model.variants import Named, edited, without
 from kvstage_proofs.bounds_theorem import T7
-from kvstage_proofs.explain import axioms, explained
+from kvstage_proofs.explain import _range, axioms, explained
 from kvstage_proofs.hazards import T1
 from kvstage_proofs.judge import judge
 from kvstage_proofs.loading import obligations
@@ -71,6 +72,14 @@ def test_a_proved_one_tells_what_is_claimed_assumed_and_asked() -> None:
 def test_the_ranges_of_the_parameters_are_told(function: SchemeFunction, words: str) -> None:
     _, _, found = sections(T7.of(function, "s", "read"))
     assert words in [line.strip() for line in found["for"]]
+
+
+def test_the_range_of_flags_is_told() -> None:
+    (asking,) = obligations(("ring that asks for free slots.write:T1",))
+    told = list(_range(Parameter("free", Flags)))
+    assert told == ["free: every answer, yes or not yet, to the query of every step, in every call anew"]
+    for parameter in declared(asking.subject):  # type: ignore[arg-type]
+        assert (list(_range(parameter)) == told) == (parameter.kind is Flags)
 
 
 def test_the_ranges_of_counts_are_those_of_the_scheme_that_is_counted() -> None:

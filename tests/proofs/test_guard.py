@@ -1,16 +1,17 @@
 """Everything a user's code can do wrong is told as his mistake, with its line."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.model import SchemeModel
-from kvstage_model.operations import Copy, SyncStream
+from kvstage_model.operations import Copy, CopyBatch, Launch, SyncStream
 from kvstage_model.parameters import Declared, declared
 from kvstage_model.runs import PagedRows, Runs, by_row
-from kvstage_model.scheme import Scheme
+from kvstage_model.scheme import Phase, Scheme, Session, once
 from kvstage_model.schemes import staged_read
 from kvstage_model.symbolic import UnsupportedError
 from kvstage_proofs.guard import Guard, SchemeError
@@ -50,6 +51,58 @@ def test_without_the_guard_it_is_anybodys_exception_with_it_the_users() -> None:
         SchemeModel(Declared(gone, declared(staged_read)))
     with pytest.raises(SchemeError, match=rf"^mine.py:{line_of(gone, 1)}: loop raises KeyError: 'gone'$"):
         SchemeModel(guarded(gone))
+
+
+def in_a_session(step: Callable[[int], Any]) -> Declared:
+    return guarded(lambda runs: Session.of("loop", (STAGE,), once("first", SyncStream("copy")), Phase("second", runs.number, step)))
+
+
+def test_the_loops_of_a_session_are_guarded() -> None:
+    def unbound(i: int) -> Iterator[Copy]:
+        yield Copy("copy", ROW, ROW)
+        raise ValueError("boom")
+
+    def keyed(i: int) -> Iterator[Copy]:
+        yield Copy("copy", ROW, {0: ROW}[i])
+
+    with pytest.raises(SchemeError, match=rf"^mine.py:{line_of(unbound, 2)}: a step of loop raises ValueError: boom$"):
+        SchemeModel(in_a_session(unbound))
+    with pytest.raises(UnsupportedError, match=rf"^mine.py:{line_of(keyed, 1)}: a symbolic index is used as the key of a dict"):
+        SchemeModel(in_a_session(keyed))
+    with pytest.raises(SchemeError, match="yields 'wait', which is no operation"):
+        in_a_session(lambda i: iter(["wait"]))(runs=ONE_ROW).phases[1].step(0)
+    with pytest.raises(SchemeError, match="has a Phase whose step is None, not a function"):
+        in_a_session(None)(runs=ONE_ROW)  # type: ignore[arg-type]
+    with pytest.raises(SchemeError, match="returns a Session with a Buffer in it, not a Phase"):
+        guarded(lambda runs: Session("loop", (STAGE,), 1, lambda i: (), parts=(STAGE,)))(runs=ONE_ROW)  # type: ignore[arg-type]
+    assert [type(each) for each in in_a_session(lambda i: [Copy("copy", ROW, ROW)])(runs=ONE_ROW).phases[1].step(0)] == [Copy]
+
+
+@pytest.mark.parametrize("name", ["address", "step", "host_address", "first"])
+def test_each_function_of_a_result_is_guarded(name: str) -> None:
+    def scheme(runs: Runs) -> Scheme:
+        right = staged_read(runs)
+        return replace(right, result=replace(right.result, **{name: lookup}))
+
+    def lookup(position: int) -> Any:
+        raise KeyError("place")
+
+    with pytest.raises(SchemeError, match=rf"^mine.py:{line_of(lookup, 1)}: the {name} of loop's result raises KeyError: 'place'$"):
+        getattr(guarded(scheme)(runs=ONE_ROW).result, name)(0)
+    with pytest.raises(SchemeError, match=f"returns a Result whose {name} is 3, not a function"):
+        guarded(lambda runs: replace(staged_read(runs), result=replace(staged_read(runs).result, **{name: 3})))(runs=ONE_ROW)
+
+
+def test_a_refusal_that_a_step_catches_is_told_with_its_line() -> None:
+    def swallows(i: int) -> Iterator[SyncStream]:
+        try:
+            late = [0, 1][i]
+        except UnsupportedError:
+            late = 0
+        yield SyncStream("late" if late else "copy")
+
+    with pytest.raises(UnsupportedError, match=rf"^mine.py:{line_of(swallows, 2)}: a symbolic index is used as a concrete number"):
+        SchemeModel(looping(swallows))
 
 
 def test_what_is_unsupported_stays_so_and_gains_its_line() -> None:
@@ -93,6 +146,8 @@ def test_a_right_scheme_passes_unchanged() -> None:
         (Copy("copy", ROW, STAGE), "has a Copy whose target is a Buffer, not a Rows"),
         (Copy("copy", ROW, STAGE.at(1.5, 0, 1)), "has a Copy whose target's slot is 1.5, not an int"),
         (Copy("copy", ROW, STAGE.at(True, 0, 1)), "has a Copy whose target's slot is True, not an int"),
+        (Launch("copy", reads=[ROW]), r"has a Launch whose reads is a list: make it a tuple, as in reads=\(rows,\)"),
+        (CopyBatch("copy", [(ROW, ROW)]), "has a CopyBatch whose copies is a list: make it a tuple"),
         (Copy("copy", ROW, Buffer("new", Memory.PINNED, 1, 1).at(0, 0, 1)), "uses buffer 'new', which its Scheme does not list"),
     ],
 )

@@ -72,6 +72,17 @@ def test_a_files_scheme_has_the_result_theorem_only_where_it_states_one(tmp_path
     assert names(f"{bare}:read") == [f"{bare}:read:{theorem}" for theorem in ("T1", "T6", "T7")]
 
 
+def test_a_session_with_a_phase_called_caller_states_no_result(tmp_path: Path) -> None:
+    lines = """
+def session(runs: Runs) -> Scheme:
+    rows = Buffer("rows", Memory.PINNED, 1, 1)
+    return Session.of("session", (rows,), Phase("caller", runs.number, lambda i: [HostRead(rows.at(0, 0, 1))]))
+"""
+    imports = "from kvstage_model.operations import HostRead\nfrom kvstage_model.scheme import Phase, Session\n"
+    file = user_file(tmp_path, imports + with_scheme(lines))
+    assert [each.statement.theorem for each in obligations((f"{file}:session",))] == ["T1", "T6", "T7"]
+
+
 def test_files_follow_the_catalogue_and_are_expected_to_be_proved(tmp_path: Path) -> None:
     file = user_file(tmp_path, HEAD)
     found = obligations((f"{file}:read", "per_row.read:T7", f"{file}:read"))
