@@ -88,13 +88,18 @@ class Accesses:
         """The host waits for an event."""
         self.noted.append(Noted(SyncEvent(self._event(event)), "the host", line))
 
-    def query(self, event: Hashable, answer: bool, line: Line | None) -> None:
-        """The host has asked. Of a run of refusals the last says all: what has not ended then, had not before."""
+    def query(self, event: Hashable, answer: bool, line: Line | None) -> bool:
+        """The host has asked: whether that is noted as one with the query before.
+
+        Of a run of refusals the last says all: what has not ended then, had not before.
+        """
         operation = QueryEvent(self._event(event), int(answer))
         last = self.noted[-1].operation if self.noted else None
-        if not answer and isinstance(last, QueryEvent) and not last.answer and last.event.index == operation.event.index:
+        again = not answer and isinstance(last, QueryEvent) and not last.answer and last.event.index == operation.event.index
+        if again:
             self.noted.pop()
         self.noted.append(Noted(operation, "the host", line))
+        return again
 
     def program(self, place: Callable[[Rows], Hashable]) -> "Program":
         """What was issued, but for what the host alone ever touched: that can't be in anybody's way.

@@ -16,18 +16,21 @@ from collections.abc import Callable, Hashable, Sequence
 from threading import get_ident
 from types import TracebackType
 
+import numpy as np
 import torch
 
 from kvstage_model.axioms import Moment
 from kvstage_model.buffers import Memory, Rows
 from kvstage_model.operations import Copy, Launch
 from kvstage_model.schedules import Schedule
+from kvstage_model.trace import Trace
 
 from .accesses import Accesses, Noted
+from .checked_trace import FREE, HOST_COPY, QUERY, RECORD, STREAM_WAIT, SYNCHRONIZE, WAIT, trace_of
 from .device import Index
 from .errors import ClosedError, DeviceError
 from .findings import HostThreadError, StagingError, finding, other_thread, replay_of, spinning
-from .handles import as_bytes, index_of, refuse_copy, rows_of, side_by_side
+from .handles import as_bytes, index_of, refuse_copy, refuse_unseen, rows_of, side_by_side
 from .host_view import HostView, plain
 from .named_streams import NamedStreams
 from .regions import Region, Regions, byte_runs
@@ -64,6 +67,7 @@ class CheckedDevice(NamedStreams):
         self._host_accesses = 0
         self._found: StagingError | None = None
         self._looks: Counter[Hashable] = Counter()
+        self._numbers: Counter[str] = Counter()
         self._thread = get_ident()
         self._second_thread: HostThreadError | None = None
 
@@ -100,7 +104,7 @@ class CheckedDevice(NamedStreams):
     def view(self, memory: Memory, tensor: torch.Tensor) -> torch.Tensor:
         """The handle that a tensor of `allocate` or `host_view` is already. Raises DeviceError for others: see `host_view`."""
         self._check_open()
-        self._refuse_unseen(tensor)
+        refuse_unseen(tensor, self)
         return tensor
 
     def copy(self, stream: str, source: torch.Tensor, target: torch.Tensor) -> None:
@@ -127,17 +131,16 @@ class CheckedDevice(NamedStreams):
         The index is read at once. Raises LayoutError where shapes don't fit or a row is not in the pool, or there twice.
         """
         pool, packed, index = self._bytes(target), self._bytes(source), index_of(index)
-        operation, what = (
-            Launch(stream, byte_runs(packed), rows_of(pool, index, packed, once=True)),
-            f"scatter {self._sim.launches}",
-        )
+        operation = Launch(stream, byte_runs(packed), rows_of(pool, index, packed, once=True))
+        what = f"scatter {self._sim.launches}"
         self._sim.scatter(stream, self._regions.mirror(packed), self._regions.mirror(pool), index)
         self._issued(operation, what)
 
     def host_copy(self, source: torch.Tensor, target: torch.Tensor) -> None:
         """Copies when the schedule lets the host go on. Raises what `copy` does."""
         origin, place = self._ends(source, target)
-        self._sim.host_copy(self._regions.mirror(origin), self._regions.mirror(place))
+        moved, there = self._regions.mirror(origin), self._regions.mirror(place)
+        self._sim.host(lambda: np.copyto(there, moved), self._next(HOST_COPY))
         self._accesses.host_copy(side_by_side(origin), side_by_side(place), users_line())
         self._looks.clear()
 
@@ -146,7 +149,7 @@ class CheckedDevice(NamedStreams):
         if self._over():
             return
         self._accesses.synchronize(stream, users_line())
-        self._sim.synchronize(stream)
+        self._sim.synchronize(stream, self._next(SYNCHRONIZE))
         self._looks.clear()
 
     def event(self) -> object:
@@ -157,13 +160,13 @@ class CheckedDevice(NamedStreams):
     def record(self, event: Hashable, stream: str) -> None:
         """Marks what was issued on a stream so far."""
         self._check_open()
-        self._sim.record(event, stream)
+        self._sim.record(event, stream, self._next(RECORD))
         self._accesses.record(event, stream, users_line())
 
     def wait_event(self, stream: str, event: Hashable) -> None:
         """A stream goes on only after what the event's last record marks now."""
         self._check_open()
-        self._sim.wait_event(stream, event)
+        self._sim.wait_event(stream, event, self._next(STREAM_WAIT))
         self._accesses.wait_event(stream, event, users_line())
 
     def wait(self, event: Hashable) -> None:
@@ -171,7 +174,7 @@ class CheckedDevice(NamedStreams):
         if self._over():
             return
         self._accesses.wait(event, users_line())
-        self._sim.wait(event)
+        self._sim.synchronize_event(event, self._next(WAIT))
         self._looks.clear()
 
     def query(self, event: Hashable) -> bool:
@@ -179,8 +182,16 @@ class CheckedDevice(NamedStreams):
         if self._over():
             return True
         answer = self._sim.query(event)
-        self._accesses.query(event, answer, users_line())
+        again = self._accesses.query(event, answer, users_line())
+        self._log(f"{QUERY} {self._numbers[QUERY] - 1}" if again else self._next(QUERY))
         return answer
+
+    def trace(self) -> Trace:
+        """What was issued so far and what happened, for `kvstage_model.trace_json` and `trace_svg`. A row is a byte.
+
+        Each piece of memory is a buffer: "pinned 0", "device 1". What the host does on one line is one access, at its last moment.
+        """
+        return trace_of(self._accesses.noted, self._sim.log, self._regions)
 
     def finish(self) -> StagingError | None:
         """Lets all streams finish, and says what was found. Called again it says the same."""
@@ -243,6 +254,16 @@ class CheckedDevice(NamedStreams):
         line = users_line()
         if line is not None and not self.closed:
             self._accesses.freed(region.rows, line)
+            self._log(self._next(FREE))
+
+    def _next(self, kind: str) -> str:
+        """The name in the log of the host's next action of a kind."""
+        self._numbers[kind] += 1
+        return f"{kind} {self._numbers[kind] - 1}"
+
+    def _log(self, name: str) -> None:
+        """Something of the host's that the simulated device does not see, at this moment."""
+        self._sim.log += [(name, Moment.BEGIN), (name, Moment.END)]
 
     def _place(self, rows: Rows) -> Hashable:
         region = self._regions.find(rows.start, rows.count)
@@ -256,15 +277,8 @@ class CheckedDevice(NamedStreams):
     def _bytes(self, tensor: torch.Tensor) -> torch.Tensor:
         """The plain uint8 tensor on a handle's memory. Where there is not a byte, nothing can go unseen."""
         self._check_open()
-        self._refuse_unseen(tensor)
+        refuse_unseen(tensor, self)
         return as_bytes(plain(tensor))
-
-    def _refuse_unseen(self, tensor: torch.Tensor) -> None:
-        if tensor.numel() and (not isinstance(tensor, HostView) or tensor.watcher is not self):
-            raise DeviceError(
-                f"a tensor {list(tensor.shape)} is not one of the device's own, so what the host does to it would go unseen: "
-                "make it with device.allocate or device.host_view, anew for each run; of a Stager that goes for pool, out and rows"
-            )
 
     def _over(self) -> bool:
         """Whether all work has ended with the run. Raises HostThreadError where it has not."""

@@ -6,7 +6,8 @@ import torch
 from kvstage_model.buffers import Rows, overlap
 
 from .device import Index
-from .errors import AliasError, LayoutError
+from .errors import AliasError, DeviceError, LayoutError
+from .host_view import HostView, Watcher
 from .regions import EVERYTHING, runs
 
 
@@ -17,6 +18,15 @@ def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
         raise LayoutError(f"a row has gaps (strides {tuple(tensor.stride())}): give rows whose elements lie side by side")
     return tensor.view(torch.uint8)
+
+
+def refuse_unseen(tensor: torch.Tensor, watcher: Watcher) -> None:
+    """Raises DeviceError for a tensor whose uses nobody notes. Where it has not a byte, nothing can go unseen."""
+    if tensor.numel() and (not isinstance(tensor, HostView) or tensor.watcher is not watcher):
+        raise DeviceError(
+            f"a tensor {list(tensor.shape)} is not one of the device's own, so what the host does to it would go unseen: "
+            "make it with device.allocate or device.host_view, anew for each run; of a Stager that goes for pool, out and rows"
+        )
 
 
 def refuse_copy(source: torch.Tensor, target: torch.Tensor) -> None:
