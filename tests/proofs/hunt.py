@@ -3,8 +3,10 @@
 A body is data, told by a seed: `str(body(seed))` prints it as the loop that it is, `function` is its scheme function.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from kvstage_model.buffers import Buffer, Memory, Paged, Rows
@@ -175,17 +177,19 @@ class Body:
             yield replace(self, **field)
 
 
-def reduced(body: Body, still: Callable[[Body], bool]) -> Body:
-    """The body, smaller and smaller as long as it is `still` what it was."""
-    smaller = next((one for one in body.smaller() if one.lines and still(one)), None)
-    return body if smaller is None else reduced(smaller, still)
+def reduced(body: Body, still: Callable[[Body], bool], most: int = sys.maxsize) -> Body:
+    """The body, smaller and smaller as long as it is `still` what it was. So many bodies are tried at most."""
+    for tried, one in enumerate(islice((one for one in body.smaller() if one.lines), most), start=1):
+        if still(one):
+            return reduced(one, still, most - tried)
+    return body
 
 
 def function(body: Body) -> Declared:
-    """The scheme function of a body, over any runs and any two depths."""
+    """The scheme function of a body, over any runs and any two depths: of each call, as no buffer is as large as they say."""
 
-    def scheme(runs: Runs, slots: int, others: int, free: Flags) -> Scheme:
-        n, enough = runs.number, runs.number + slots + others
+    def scheme(runs: Runs, slots: int, others: int, enough: int, free: Flags) -> Scheme:
+        n = runs.number
         pool, out = Buffer("pool", Memory.DEVICE, runs.num_blocks, runs.block_size), Buffer("out", Memory.PINNED, 1, runs.length)
         stage = Buffer("stage", Memory.PINNED, enough, runs.longest)
         packed = Buffer("packed", Memory.DEVICE, enough, runs.longest)
@@ -217,7 +221,7 @@ def function(body: Body) -> Declared:
         steps = n + slots - 1 if body.longer else n
         return Scheme("hunted", (pool, stage, packed, out), steps, step, after, result, before, body.fresh)
 
-    numbers = (Parameter("slots", int, least=1), Parameter("others", int, least=1))
+    numbers = tuple(Parameter(name, int, least=1) for name in ("slots", "others", "enough"))
     return Declared(scheme, (Parameter("runs", Runs, distinct=body.distinct), *numbers, Parameter("free", Flags)))
 
 

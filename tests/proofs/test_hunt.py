@@ -10,7 +10,7 @@ is a test too. A loop that does not race may be open all the same: the prover is
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -25,6 +25,7 @@ from kvstage_model.operations import (
 from kvstage_model.races import HappensBefore, Race, races
 from kvstage_model.ranges import Flags
 from kvstage_model.runs import PagedRows, Runs, by_block, by_row
+from kvstage_model.scheme import Scheme
 from kvstage_model.trace import Issued, unroll
 from kvstage_proofs import hazards
 from kvstage_proofs.obligation import Verdict
@@ -35,7 +36,10 @@ from tests.proofs.hunt_bodies import body
 PROVED, REFUTED, VACUOUS, UNKNOWN = list(Verdict)[:4]
 TWO_CALLS, OF_BLOCKS = ((2, 2), (1, 3), (4, 2)), (3, 4)
 """Items of a call and of a later one. The first call alone is a part of them: what comes later orders nothing before."""
-DEPTHS = (1, 2, 3)
+DEPTHS = ((1, 1), (2, 2), (3, 3), (1, 3), (2, 1))
+"""Depths of a call and of a later one."""
+ENOUGH = 8
+"""Slots of a buffer: more than the largest item or step of these instances."""
 FREE = ((1, 1), (0, 0), (0, 1), (1, 0))
 """Answers of the queries in even and in odd steps."""
 BUDGET = 3_000_000
@@ -61,7 +65,7 @@ def answers(pattern: tuple[int, int], step: int) -> int:
 
 
 def instances(tried: Body) -> Iterator[tuple[str, tuple[Issued, ...]]]:
-    """Programs of two calls of every small length and depth.
+    """Programs of two calls of every small length and depth, which differ from call to call or don't.
 
     Runs of one row, and all of them in one block where that may be; and runs of one row and of two, for what depends on
     the length of a run.
@@ -79,12 +83,17 @@ def instances(tried: Body) -> Iterator[tuple[str, tuple[Issued, ...]]]:
     for cut, lengths in (*((rows, lengths) for lengths in TWO_CALLS), (blocks, OF_BLOCKS)):
         runs = [cut(length) for length in lengths]
         for slots in DEPTHS:
-            for others in DEPTHS if "D" in str(tried) else (1,):
+            for others in DEPTHS if "D" in str(tried) else DEPTHS[:1]:
                 for pattern in FREE if "free(i)" in str(tried) else FREE[:1]:
                     free = Flags(partial(answers, pattern))
-                    calls = [function(tried)(runs=one, slots=slots, others=others, free=free) for one in runs]
                     words = f"n = {lengths[0]}, then {lengths[1]}; R = {slots}; D = {others}; free = {pattern}"
-                    yield words, unroll(calls)
+                    yield words, unroll(called(tried, runs, slots, others, free))
+
+
+def called(tried: Body, runs: Sequence[Runs], slots: Sequence[int], others: Sequence[int], free: Flags) -> tuple[Scheme, ...]:
+    """A call of a body for each of these transfers, with the depths of each."""
+    depths = zip(runs, slots, others, strict=True)
+    return tuple(function(tried)(runs=one, slots=r, others=d, enough=ENOUGH, free=free) for one, r, d in depths)
 
 
 def races_of(tried: Body) -> dict[str, Raced]:
@@ -223,3 +232,15 @@ def test_a_prover_with_a_wrong_axiom_is_caught_and_its_loop_reduced(monkeypatch:
     monkeypatch.setattr(f"{__name__}.body", lambda seed: UNWAITED)
     with pytest.raises(pytest.fail.Exception, match="seed 7: ruled out: Copy of loop"):
         hunt(range(7, 8), reach=0)
+
+
+TURNED = (Line("hwait", aim="i - R"), Line("fill", slot="(k + 1) % R"), Line("store", slot="(k + 1) % R"), Line("record"))
+"""Which event a slot has follows from the depth: in calls of other depths it is another one."""
+
+
+def test_a_prover_with_one_depth_for_all_calls_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = Body(TURNED)
+    assert "of a later call" in str(list(races_of(tried)))
+    assert false_proof(tried, reach=1) is None
+    monkeypatch.setattr(model, "same_in_all_calls", lambda function: frozenset({"slots", "others", "enough"}))
+    assert "ruled out: Copy of loop[i] and HostCopy of loop[j] of a later call" in str(false_proof(tried, reach=1))
