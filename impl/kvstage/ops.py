@@ -8,11 +8,13 @@ An operator takes tensors and numbers, no objects: so a stager goes by its numbe
 `pool` is a tensor [num_blocks, block_size, *row] as for `PagedPool`, `block_table` an int32 or int64 tensor on the CPU, `rows`
 [n, *row]; `start` and `stop` may change from call to call without a new compilation. Each call comes behind the caller's
 current stream and waits for its rows: what it returns can be used. All errors are those of the stager; ClosedError where
-no stager of that number lives. There is no gradient: rows come and go as bytes.
+no stager of that number lives. There is no gradient: rows come and go as bytes, and a pool or rows that require grad leave
+no trace.
 """
 
 from itertools import count
 from threading import Lock
+from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import torch
@@ -77,3 +79,14 @@ def _(pool: torch.Tensor, block_table: torch.Tensor, start: int, stop: int, stag
 @write.register_fake
 def _(pool: torch.Tensor, block_table: torch.Tensor, start: int, rows: torch.Tensor, stager: int) -> None:
     torch._check(rows.shape[1:] == pool.shape[2:], lambda: f"rows {list(rows.shape)} do not fit a pool {list(pool.shape)}")  # type: ignore[no-untyped-call]
+
+
+def _rows_are_constants(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    ctx.mark_non_differentiable(output)
+
+
+def _no_gradient(ctx: Any, _: torch.Tensor) -> tuple[None, ...]:
+    return (None,) * 5  # for what has no graph: torch asks for it all the same
+
+
+read.register_autograd(_no_gradient, setup_context=_rows_are_constants)

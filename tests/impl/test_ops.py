@@ -104,3 +104,33 @@ def test_torchs_own_check_of_operators(stager, direction):
     arguments = (pool, TABLE, 1, 7, number) if direction == "read" else (pool, TABLE, 1, torch.rand(6, 3), number)
     checks = torch.library.opcheck(getattr(torch.ops.kvstage, direction).default, arguments)
     assert set(checks.values()) == {"SUCCESS"}
+
+
+@pytest.mark.parametrize("backend", [None, "aot_eager"])
+def test_no_gradient_and_no_trace_of_one(stager, backend):
+    """A pool that requires grad is read as a constant; torch's own rule would give rows that claim a graph, and fail in it."""
+    number, weight = ops.number_of(stager), torch.ones(3, requires_grad=True)
+
+    def loss(pool, weight):
+        return (torch.ops.kvstage.read(pool, TABLE, 0, 4, number) * weight).sum()
+
+    run = loss if backend is None else torch.compile(loss, fullgraph=True, backend=backend)
+    leaf = torch.full((6, 4, 3), 2.0, requires_grad=True)
+    for pool in (leaf, leaf * 2):
+        rows = torch.ops.kvstage.read(pool, TABLE, 0, 4, number)
+        assert not rows.requires_grad
+        weight.grad = None
+        run(pool, weight).backward()
+        assert same(weight.grad, pool.detach()[4].sum(0))
+        assert leaf.grad is None
+
+
+def test_twin_without_the_rule_rows_claim_a_graph_that_fails(stager):
+    @torch.library.custom_op("kvstage_test::read", mutates_args=())
+    def read(pool: torch.Tensor) -> torch.Tensor:
+        return pool[4].detach().clone()
+
+    rows = read(torch.ones(6, 4, 3, requires_grad=True))
+    assert rows.requires_grad
+    with pytest.raises(RuntimeError, match="autograd"):
+        rows.sum().backward()
