@@ -11,6 +11,7 @@ wait. What keeps memory alive while a side stream touches it, where torch's allo
 - the pinned memory that row numbers come from: held until an event behind their upload.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -24,6 +25,7 @@ from kvstage_model.buffers import Memory
 from .accelerator_kernels import AcceleratorKernels, at_host
 from .device import Index
 from .errors import ClosedError, DeviceError
+from .pending import check_process
 
 
 class AcceleratorDevice:
@@ -35,7 +37,8 @@ class AcceleratorDevice:
     interrupted.
 
     A context manager: leaving it closes the device. `copies`, `launches` (kernels) and `waits` (those that may block the
-    host) count what was asked for since it was made. Raises DeviceError where there is no such accelerator.
+    host) count what was asked for since it was made. Raises DeviceError where there is no such accelerator; ForkedError where it
+    is used in a process that was forked after it was made.
     """
 
     def __init__(self, device: torch.device | str | None = None) -> None:
@@ -44,6 +47,7 @@ class AcceleratorDevice:
         self.launches = 0
         self.waits = 0
         self.closed = False
+        self._process = os.getpid()
         self._torch: Any = torch.get_device_module(self.device)
         self._kernels = AcceleratorKernels(self.device)
         self._streams: dict[str, Any] = {}
@@ -134,15 +138,18 @@ class AcceleratorDevice:
 
     def wait(self, event: Any) -> None:
         """Waits for the event's last record."""
+        check_process(self._process)
         self.waits += 1
         event.synchronize()
 
     def query(self, event: Any) -> bool:
         """Whether the event's last record has ended."""
+        check_process(self._process)
         return bool(event.query())
 
     def close(self) -> None:
         """Waits for this device's own streams, and lets go of them and of their memory."""
+        check_process(self._process)
         self.closed = True
         streams, self._streams = self._streams, {}
         for stream in streams.values():
@@ -177,6 +184,7 @@ class AcceleratorDevice:
             )
 
     def _check_open(self) -> None:
+        check_process(self._process)
         if self.closed:
             raise ClosedError("this AcceleratorDevice is closed: make a new one, or move the call into its `with`")
 

@@ -4,6 +4,7 @@ Work is queued, and the worker does it some time later, so a scheme that forgets
 an accelerator. Tests make that certain with `hold`.
 """
 
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from .hold import Hold
 from .host_kernels import Bytes as Bytes
 from .host_kernels import HostKernels
 from .named_streams import NamedStreams
+from .pending import check_process
 from .times import Span
 from .worker import Record, Worker
 
@@ -40,7 +42,8 @@ class ThreadDevice(NamedStreams):
     A context manager: leaving it closes the device. `copies`, `launches` (kernels) and `waits` (those that may block the
     host) count what was asked for since it was made. After an error, a stream skips what is queued behind it until a
     wait or a query has raised the error. What is queued keeps its memory alive. Tensors are written through numpy,
-    unseen by their version counters.
+    unseen by their version counters. In a process that was forked after it was made, every call raises ForkedError: the
+    threads are in the parent alone.
     """
 
     def __init__(self) -> None:
@@ -48,6 +51,7 @@ class ThreadDevice(NamedStreams):
         self.launches = 0
         self.waits = 0
         self.closed = False
+        self._process = os.getpid()
         self._kernels = HostKernels()
         self._workers: dict[str, Worker] = {}
         self._starting = threading.Lock()
@@ -113,12 +117,14 @@ class ThreadDevice(NamedStreams):
 
     def wait(self, event: ThreadEvent) -> None:
         """Waits for the event's last record; lets go of what is held before it, or it would wait for ever."""
+        check_process(self._process)
         self.waits += 1
         if event.last is not None:
             self._wait(event.last)
 
     def query(self, event: ThreadEvent) -> bool:
         """Whether the event's last record has ended. Lets go of nothing that is held."""
+        check_process(self._process)
         if event.last is None:
             return True
         if event.last.ended:
@@ -160,6 +166,7 @@ class ThreadDevice(NamedStreams):
 
     def close(self) -> None:
         """Finishes all work and ends the threads. Raises the first error that nobody has waited for."""
+        check_process(self._process)
         self.closed = True
         if self._hold:
             self._hold.release()
@@ -212,6 +219,7 @@ class ThreadDevice(NamedStreams):
             return self._workers[stream]
 
     def _check_open(self) -> None:
+        check_process(self._process)
         if self.closed:
             raise ClosedError("this ThreadDevice is closed: make a new one, or move the call into its `with`")
 

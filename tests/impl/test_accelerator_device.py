@@ -1,5 +1,6 @@
 """AcceleratorDevice against a fake of torch's streams that notes each call: what is ordered behind what, and what is kept."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from fake_accelerator import CALLER, FakeAccelerator, Noted, fake, within
 from plain import plain_read, plain_write, random_blocks, random_rows, same
 
-from kvstage import AcceleratorDevice, ClosedError, DeviceError, PagedPool, Stager
+from kvstage import AcceleratorDevice, ClosedError, DeviceError, ForkedError, PagedPool, Stager
 from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY
 
@@ -181,3 +182,29 @@ def test_the_end_waits_for_its_own_streams_alone(fake):
 def test_where_there_is_no_accelerator_the_error_says_so(name):
     with pytest.raises(DeviceError, match="torch has no accelerator"):
         AcceleratorDevice(name)
+
+
+@pytest.mark.parametrize("forked", [True, False])
+def test_a_forked_child_is_refused_by_name(device, forked):
+    """As if the process were another one: a real fork of torch's fake would know no better."""
+    event = device.event()
+    device.record(event, "copy")
+    if forked:
+        device._process += 1
+    calls = [
+        lambda: device.allocate(Memory.PINNED, 3),
+        lambda: device.record(event, "copy"),
+        lambda: device.wait_event("copy", event),
+        lambda: device.synchronize("copy"),
+        lambda: device.wait(event),
+        lambda: device.query(event),
+        device.close,
+    ]
+    refused = 0
+    for call in calls:
+        try:
+            call()
+        except ForkedError:
+            refused += 1
+    assert refused == (len(calls) if forked else 0)
+    device._process = os.getpid()

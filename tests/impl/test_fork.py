@@ -10,12 +10,46 @@ CODE = """
 import json, os
 import torch
 from kvstage import ForkedError, PagedPool, Stager, ThreadDevice
-from kvstage import calls, pending
+from kvstage import calls, pending, thread_device
+from kvstage_model.buffers import Memory
 
 CHECK = pending.check_process
 
+def refused_by_the_device():
+    device, event = ThreadDevice(), None
+    rows = device.view(Memory.DEVICE, torch.zeros(1, 4, 3, dtype=torch.uint8))
+    pool, event = PagedPool(torch.ones(4, 2, 3)), device.event()
+    device.copy("copy", rows[0, 0:1], rows[0, 1:2])
+    device.record(event, "copy")
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        refusals = []
+        for name, call in {
+            "copy": lambda: device.copy("copy", rows[0, 0:1], rows[0, 1:2]),
+            "allocate": lambda: device.allocate(Memory.PINNED, 3),
+            "synchronize": lambda: device.synchronize("copy"),
+            "record": lambda: device.record(event, "copy"),
+            "wait_event": lambda: device.wait_event("other", event),
+            "wait": lambda: device.wait(event),
+            "query": lambda: device.query(event),
+            "stager": lambda: Stager(device, scheme="direct").read(pool, [3, 0], 0, 4).wait(),
+            "auto": lambda: Stager(device),
+            "close": device.close,
+        }.items():
+            try:
+                call()
+            except ForkedError:
+                refusals.append(name)
+        os.write(write, json.dumps(refusals).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    device.wait(event)
+    device.close()
+    return json.loads(os.read(read, 1000))
+
 def refused(scheme, held, guarded):
-    pending.check_process = calls.check_process = CHECK if guarded else lambda _: None
+    pending.check_process = calls.check_process = thread_device.check_process = CHECK if guarded else lambda _: None
     pool, host = PagedPool(torch.ones(4, 2, 3)), PagedPool(torch.zeros(4, 2, 3))
     with ThreadDevice() as device:
         stager = Stager(device, scheme=scheme)
@@ -48,13 +82,14 @@ def refused(scheme, held, guarded):
         stager.close()
     return told
 
-print(json.dumps([refused("direct", True, True), refused("per_block", False, True), refused("direct", True, False)]))
+ran = [refused_by_the_device(), refused("direct", True, True), refused("per_block", False, True), refused("direct", True, False)]
+print(json.dumps(ran))
 """
 
 
 @pytest.fixture(scope="module")
 def refused() -> list[list[str]]:
-    """What the child was refused, in a process of its own: with work under way, with none, and without the check."""
+    """What the child was refused, in a process of its own: by a device, with work under way, with none, and without the check."""
     code = f"import sys; sys.path[:0] = {sys.path!r}\n{CODE}"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     answer: list[list[str]] = json.loads(ran.stdout)
@@ -62,13 +97,17 @@ def refused() -> list[list[str]]:
 
 
 def test_the_child_is_refused_by_name_and_the_parent_goes_on(refused):
-    assert refused[0] == ["read", "write", "copy", "query", "wait_stream", "wait", "close"]
+    assert refused[1] == ["read", "write", "copy", "query", "wait_stream", "wait", "close"]
 
 
 def test_what_was_done_before_the_fork_is_done_in_the_child_too(refused):
-    assert refused[1] == ["read", "write", "copy", "close"]
+    assert refused[2] == ["read", "write", "copy", "close"]
 
 
 def test_twin_without_the_check_the_child_is_not_refused(refused):
     """Its calls return as if all were well, and its rows never arrive: a wait would never end."""
-    assert refused[2] == []
+    assert refused[3] == []
+
+
+def test_the_device_itself_refuses_what_would_never_end(refused):
+    assert refused[0] == ["copy", "allocate", "synchronize", "record", "wait_event", "wait", "query", "stager", "auto", "close"]
