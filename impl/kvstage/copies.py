@@ -7,7 +7,7 @@ from kvstage_model.runs import PagedRows
 from kvstage_model.scheme import Scheme
 
 from .errors import AliasError, LayoutError, TableTooShortError
-from .pool import PagedPool, same_memory
+from .pool import PagedPool, disjoint
 from .tables import BlockTable, table_length, touched_blocks
 
 
@@ -56,5 +56,8 @@ def _check_pools(source: PagedPool, target: PagedPool) -> None:
         raise LayoutError(
             f"{source} has blocks of {source.block_size} rows, {target} of {target.block_size}: one must be a multiple of the other"
         )
-    if same_memory(source.span, target.span):
-        raise AliasError(f"{source} and {target} lie in the same memory: a copy needs two pools of their own")
+    if not disjoint(source, target):
+        raise AliasError(
+            f"{source} and {target} lie in one stretch of memory, and are not known to share no byte of it: a copy needs two pools "
+            "of their own, or blocks of one that lie in the gaps of the other, equally far apart in both"
+        )

@@ -82,7 +82,31 @@ def same_memory(first: tuple[int, int], second: tuple[int, int]) -> bool:
     return max(first[0], second[0]) < min(first[1], second[1])
 
 
+def disjoint(first: PagedPool, second: PagedPool) -> bool:
+    """Whether two pools are known to share no byte: neither lies in the other's span, or their blocks interleave.
+
+    So do the layers of one cross-layer tensor: blocks one distance apart, and those of the one in the gaps of the other.
+    """
+    if not same_memory(first.span, second.span):
+        return True
+    distance = first.bytes.stride(0)
+    if distance <= 0 or distance != second.bytes.stride(0):
+        return False
+    behind = (second.span[0] - first.span[0]) % distance
+    return first.block_size * first.row_bytes <= behind <= distance - second.block_size * second.row_bytes
+
+
+def check_pool(name: str, pool: object) -> None:
+    """Raises LayoutError for anything but a pool."""
+    if not isinstance(pool, PagedPool):
+        raise LayoutError(f"{name} is a {type(pool).__name__}: it must be a PagedPool; of a tensor PagedPool(tensor) makes one")
+
+
 def _check_blocks(tensor: torch.Tensor, pool: PagedPool) -> None:
+    if not isinstance(tensor, torch.Tensor):
+        raise LayoutError(
+            f"{pool} is made of a {type(tensor).__name__}: it must be a tensor; of a numpy array torch.from_numpy makes one"
+        )
     if not is_plain(tensor):
         raise LayoutError(
             f"{pool} is {tensor.layout}, or a lazy conjugate or negative: its memory must hold the values as they are"

@@ -4,13 +4,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import Blocks, random_blocks, same
+from plain import Blocks, random_blocks, random_rows, same
 
 from kvstage import (
     AliasError,
     BlockIdError,
     DuplicateBlockError,
+    HostDevice,
     LayoutError,
+    OpenCLDevice,
     PagedPool,
     SimDevice,
     Stager,
@@ -18,7 +20,8 @@ from kvstage import (
     TableTooShortError,
     ThreadDevice,
 )
-from kvstage_model.schedules import delays
+from kvstage.pool import disjoint
+from kvstage_model.schedules import IssueOrder, delays
 
 
 def plain_copy(source: Blocks, source_table: list[int], target: Blocks, target_table: list[int]) -> torch.Tensor:
@@ -126,7 +129,7 @@ def test_what_does_not_fit_is_refused_and_nothing_written(device, source, blocks
 
 def test_a_pool_onto_itself_is_refused(device):
     memory = torch.ones(8, 2, 3)
-    with pytest.raises(AliasError, match="same memory"):
+    with pytest.raises(AliasError, match="one stretch of memory"):
         Stager(device, scheme="direct").copy(PagedPool(memory), [0], PagedPool(memory[1:]), [0])
 
 
@@ -139,3 +142,32 @@ def test_a_block_may_be_sent_twice_and_no_block_is_no_work(device):
     nothing = stager.copy(PagedPool(source.tensor), [], PagedPool(target.tensor), [])
     assert nothing.query()
     assert nothing.stats == Stats()
+
+
+@pytest.mark.parametrize("make", [HostDevice, ThreadDevice, OpenCLDevice, lambda: SimDevice(IssueOrder())])
+@pytest.mark.parametrize(("one", "other"), [(0, 1), (1, 0), (2, 0)])
+def test_layers_of_one_tensor_are_pools_of_their_own(make, one, other):
+    layers = random_rows(1, 6 * 3 * 2, (5,), torch.uint8).view(6, 3, 2, 5)
+    expected = layers.clone()
+    expected[[4, 1], other] = layers[[0, 4], one]
+    with make() as device, Stager(device) as stager:
+        stager.copy(PagedPool(layers[:, one]), [0, 4], PagedPool(layers[:, other]), [4, 1]).wait()
+    assert same(layers, expected)
+
+
+@given(*[st.integers(1, 3)] * 4, st.integers(0, 9), st.integers(1, 3), st.integers(1, 3), st.integers(0, 12))
+def test_disjoint_is_what_the_sets_of_addresses_say_or_less(slots, others, size, other_size, gap, row, other_row, at):
+    """And no less where the blocks are as far apart in both."""
+    distance = max(size * row, other_size * other_row) + gap
+    memory = torch.zeros(60 + 3 * distance, dtype=torch.uint8)
+    first = PagedPool(memory.as_strided((slots, size, row), (distance, row, 1)))
+    second = PagedPool(memory.as_strided((others, other_size, other_row), (distance, other_row, 1), at))
+    numbers = torch.arange(len(memory))
+    bytes_of = [
+        set(numbers.as_strided(pool.tensor.shape, pool.tensor.stride(), pool.tensor.storage_offset()).flatten().tolist())
+        for pool in (first, second)
+    ]
+    if disjoint(first, second):
+        assert not bytes_of[0] & bytes_of[1]
+    if min(slots, others) == 3 and at + other_size * other_row <= distance:
+        assert disjoint(first, second) == (not bytes_of[0] & bytes_of[1])
