@@ -27,13 +27,17 @@ Stats(copies=66, waits=1, bytes=1188, launches=0)
 True
 """
 
+from kvstage_model.buffers import Memory
+from kvstage_model.library import Pair
+from kvstage_model.scheme import Direction
+
 from . import ops as ops
 from .accelerator_device import AcceleratorDevice
 from .auto import Choice
 from .batch import Batch
 from .checked_device import CheckedDevice
 from .costs import Costs
-from .device import Device
+from .device import Device, Index
 from .errors import (
     AliasError,
     BlockIdError,
@@ -75,19 +79,23 @@ __all__ = [
     "Costs",
     "Device",
     "DeviceError",
+    "Direction",
     "DuplicateBlockError",
     "ForkedError",
     "HostAccessError",
     "HostDevice",
     "HostThreadError",
+    "Index",
     "KVStageError",
     "LayoutError",
+    "Memory",
     "Moved",
     "NamedStreams",
     "NotFinishedError",
     "OpenCLDevice",
     "OpenCLMissingError",
     "PagedPool",
+    "Pair",
     "PinnedMemoryError",
     "RaceError",
     "RangeError",

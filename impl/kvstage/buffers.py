@@ -49,6 +49,7 @@ class Buffers:
         self._budget = pinned_bytes
         self._kept: dict[Memory, list[torch.Tensor]] = {memory: [] for memory in Memory}
         self._pinned = 0
+        self._closed = False
         self._recallable: Callable[[], int] = lambda: 0
         self._recall: Callable[[], object] = lambda: None
         self._freed: deque[int] = deque()  # filled by finalizers, which may run in the midst of anything
@@ -71,13 +72,15 @@ class Buffers:
             return Loan(self, memory, fitting)
 
     def take_back(self, memory: Memory, tensor: torch.Tensor) -> None:
-        """Keeps memory for the next call that needs as much."""
+        """Keeps memory for the next call that needs as much, if there will be one."""
         with self._lock:
-            self._kept[memory].append(tensor)
+            if not self._closed:
+                self._kept[memory].append(tensor)
 
-    def clear(self) -> None:
-        """Lets go of all that is kept."""
+    def close(self) -> None:
+        """Lets go of all that is kept, and of what comes back from now on."""
         with self._lock:
+            self._closed = True
             for kept in self._kept.values():
                 kept.clear()
 

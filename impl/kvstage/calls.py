@@ -25,8 +25,8 @@ from .device_lock import lock_of
 from .errors import ClosedError
 from .leaving import leave_to_device
 from .pending import Pending, check_process
-from .pool import PagedPool, packed_bytes
-from .rows import check_rows
+from .pool import PagedPool, check_pool, packed_bytes
+from .rows import check_rows, check_tensor
 from .runtime import Runtime, Submitted
 from .tables import BlockTable, TouchedBlocks, row_range, touched_blocks
 from .transfer import Moved, Stats, Transfer
@@ -65,14 +65,16 @@ class Calls:
     ) -> Transfer[torch.Tensor]:
         """`Stager.read`."""
         self._check_open()
+        check_pool("pool", pool)
         start, stop = row_range(start, stop)
         at_host = dtype_at_host(pool, dtype)
         shape = (stop - start, *pool.row_shape)
         blocks = touched_blocks(pool, block_table, start, stop, distinct=False, last=self._last_blocks)
         if out is not None:
+            check_tensor("out", out)
             check_rows("out", out, pool, shape, at_host)
         if start == stop:
-            return Transfer(torch.empty(shape, dtype=at_host, device="cpu") if out is None else out, Stats())
+            return Transfer(_no_rows(shape, at_host) if out is None else out, Stats())
         converts = at_host != pool.dtype
         given = None if converts or out is None else packed_bytes(out)
         loans: list[Loan] = []
@@ -106,6 +108,8 @@ class Calls:
     ) -> Transfer[None]:
         """`Stager.write`."""
         self._check_open()
+        check_pool("pool", pool)
+        check_tensor("rows", rows)
         count = rows.shape[0] if rows.dim() else 0
         start, stop = row_range(start, start + count)
         at_host = dtype_at_host(pool, dtype)
@@ -137,6 +141,8 @@ class Calls:
     ) -> Transfer[None]:
         """`Stager.copy`."""
         self._check_open()
+        check_pool("source", source)
+        check_pool("target", target)
         scheme = copying(source, source_blocks, target, target_blocks)
         if scheme is None:
             return Transfer(None, Stats())
@@ -159,7 +165,7 @@ class Calls:
                     self._forget(pending)
         with self._lock:
             self._runtime.settle()
-            self._buffers.clear()
+            self._buffers.close()
 
     @property
     def _last_blocks(self) -> TouchedBlocks | None:
@@ -176,6 +182,8 @@ class Calls:
 
     def choice(self, pool: PagedPool, block_table: BlockTable, start: int, stop: int, direction: Direction) -> Choice | None:
         """`Stager.choice`."""
+        self._check_open()
+        check_pool("pool", pool)
         start, stop = row_range(start, stop)
         blocks = touched_blocks(pool, block_table, start, stop, distinct=direction is Direction.WRITE)
         rows = PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop)
@@ -199,8 +207,14 @@ class Calls:
         after: object,
         loans: Sequence[Loan] = (),
     ) -> Submitted:
-        increment_version(written)  # raw bytes pass autograd by: it must still see that a saved tensor was overwritten
-        submitted = self._runtime.submit(scheme, pool, host, after=after, loans=loans)
+        """Performs a call. Raw bytes pass autograd by: it must still see that a saved tensor was overwritten, or may be."""
+        try:
+            submitted = self._runtime.submit(scheme, pool, host, after=after, loans=loans)
+        except BaseException:
+            if self._runtime.in_doubt:
+                increment_version(written)
+            raise
+        increment_version(written)
         if submitted.pending is not None:
             self._under_way.append(submitted.pending)
         return submitted
@@ -244,6 +258,11 @@ class Calls:
             raise ClosedError("the stager's device is closed: make a new device and a new stager")
         if self._closed:
             raise ClosedError("this stager is closed: make a new one")
+
+
+def _no_rows(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    with torch.inference_mode(False):  # an ordinary tensor, whatever the caller's mode
+        return torch.empty(shape, dtype=dtype, device="cpu")
 
 
 def _shape(rows: PagedRows) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ class KVStageError(Exception):
 
 
 class RangeError(KVStageError, ValueError):
-    """`start` or `stop` is no row number: negative, no integer, or stop < start."""
+    """`start` or `stop` is no row number: negative, no integer, or stop < start; or `pinned_bytes` is no number of bytes."""
 
 
 class BlockIdError(KVStageError, ValueError):
@@ -26,15 +26,15 @@ class TableTooShortError(KVStageError, ValueError):
 
 
 class LayoutError(KVStageError, ValueError):
-    """A tensor has the wrong dtype, shape or strides, or a block table is no list of integers."""
+    """A tensor has the wrong dtype, shape or strides, or is none, or a block table is no list of integers."""
 
 
 class AliasError(KVStageError, ValueError):
-    """The rows at the host share memory with the pool."""
+    """The two sides of a call share memory, or are not known to share none."""
 
 
 class DeviceError(KVStageError, RuntimeError):
-    """A tensor lies where the device can't copy from or to."""
+    """A tensor lies where the device can't copy from or to, or a stager was given no device."""
 
 
 class PinnedMemoryError(KVStageError, MemoryError):

@@ -61,8 +61,8 @@ class Performer:
 
     def _begin(self, stream: str) -> None:
         """The first work of the call on a stream: it comes behind the caller's."""
-        self._streams.append(stream)
         self._device.order_after(stream, self._after)
+        self._streams.append(stream)  # now: a call whose `after` is refused has left nothing on the stream
 
     def _copy(self, copy: Copy) -> None:
         if copy.stream not in self._streams:

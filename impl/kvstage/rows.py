@@ -6,6 +6,12 @@ from .errors import AliasError, DeviceError, LayoutError
 from .pool import PagedPool, is_plain, same_memory
 
 
+def check_tensor(name: str, tensor: object) -> None:
+    """Raises LayoutError for anything but a tensor."""
+    if not isinstance(tensor, torch.Tensor):
+        raise LayoutError(f"{name} is a {type(tensor).__name__}: it must be a tensor; of a numpy array torch.from_numpy makes one")
+
+
 def check_rows(name: str, tensor: torch.Tensor, pool: PagedPool, shape: tuple[int, ...], dtype: torch.dtype) -> None:
     """Raises DeviceError, LayoutError or AliasError unless the tensor can hold rows of the pool in that shape and dtype."""
     if not tensor.is_cpu:
@@ -24,4 +30,7 @@ def check_rows(name: str, tensor: torch.Tensor, pool: PagedPool, shape: tuple[in
         )
     start = tensor.data_ptr()
     if same_memory((start, start + tensor.nbytes), pool.span):
-        raise AliasError(f"{name} lies in the memory of {pool}: the call could overwrite what it has still to move; use a copy")
+        raise AliasError(
+            f"{name} lies in the memory of {pool}, in a block or between two: the call could overwrite what it has still to move; "
+            "use a copy"
+        )

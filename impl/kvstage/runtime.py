@@ -82,6 +82,11 @@ class Runtime:
             raise
         return Submitted(Stats(run.copies, run.waits + settled, run.bytes, run.launches), pending)
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether there is work that a call has issued before it broke off, and that nobody has waited for."""
+        return bool(self._doubtful)
+
     def doubt(self, stream: str, memory: Sequence[torch.Tensor]) -> None:
         """Nobody knows whether the work of a stream has ended: keeps its memory until `settle`."""
         if stream not in self._doubtful:

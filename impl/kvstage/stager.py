@@ -3,6 +3,7 @@
 It checks what it is given, then lets the runtime perform the scheme; everything refused is refused before that.
 """
 
+from numbers import Integral
 from types import TracebackType
 from typing import Any
 
@@ -17,7 +18,7 @@ from .calls import Calls, Hook
 from .costs import Costs, costs_of
 from .device import Device
 from .device_lock import lock_of
-from .errors import SchemeError, UnknownSchemeError
+from .errors import DeviceError, RangeError, SchemeError, UnknownSchemeError
 from .pool import PagedPool
 from .tables import BlockTable
 from .transfer import Transfer
@@ -36,8 +37,10 @@ class Stager:
 
     `pinned_bytes` bounds the pinned memory that the stager allocates; a call that needs more raises PinnedMemoryError, with
     nothing written. `on_transfer` is called with a `Moved` for each transfer that has ended, as soon as a wait, a query, or
-    a later call sees it, on that thread; what it raises comes out there. A transfer whose work failed, or that moved
-    nothing, is not told.
+    a later call sees it, on that thread. A transfer whose work failed, or that moved nothing, is not told. What the hook
+    raises comes out there, and it is not called again for that transfer. By then the rows have arrived: wait or query
+    again, then take the result. A later call has issued nothing yet: call again. A call whose scheme finishes inside it has
+    moved its rows, and returns no transfer. A hook may call the stager; one that waits for another thread may wait for ever.
 
     A stager keeps its memory and its events from call to call: staging, and results that were released. Several threads
     may use it, and other stagers of its device: calls on one device go one by one, each with the waits that its scheme
@@ -81,6 +84,8 @@ class Stager:
         pinned_bytes: int | None = None,
         on_transfer: Hook | None = None,
     ) -> None:
+        _check_device(device)
+        _check_budget(pinned_bytes)
         chosen = _chosen(device, scheme, costs)
         self.costs: Costs | None = chosen.costs if isinstance(chosen, Auto) else None
         """What "auto" picks by: pass it to other stagers of the device, so that it is measured once."""
@@ -161,7 +166,7 @@ class Stager:
         """What `scheme="auto"` would run for these rows, and why, with rows at the host in memory as the stager likes it.
 
         None where the stager was told which scheme to run. Nothing is moved. Raises what `read` and `write` raise of rows
-        and tables.
+        and tables, and ClosedError after `close`.
         """
         return self._calls.choice(pool, block_table, start, stop, direction)
 
@@ -181,6 +186,21 @@ class Stager:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
+
+
+def _check_device(device: object) -> None:
+    lacks = [name for name in vars(Device) if not name.startswith("_") and not hasattr(device, name)]
+    if isinstance(device, type) or lacks:
+        what = f"the class {device.__name__}" if isinstance(device, type) else f"{device!r}, without {', '.join(lacks)}"
+        raise DeviceError(
+            f"device is {what}: pass a device such as AcceleratorDevice(), HostDevice() or ThreadDevice(); `kvstage.Device` says "
+            "what one of your own needs"
+        )
+
+
+def _check_budget(pinned_bytes: object) -> None:
+    if pinned_bytes is not None and not (isinstance(pinned_bytes, Integral) and int(pinned_bytes) >= 0):
+        raise RangeError(f"pinned_bytes is {pinned_bytes!r}: it must be a number of bytes from 0 on, or None for no bound")
 
 
 def _chosen(device: Device[Any, Any], scheme: str | Pair, costs: Costs | None) -> Pair | Auto:
