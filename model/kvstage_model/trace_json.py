@@ -10,6 +10,7 @@ from typing import Any
 from .buffers import Access, Buffer, Paged, Rows
 from .operations import Acquire, Operation, reads, writes
 from .trace import Issued, Trace, TraceEvent
+from .trace_errors import EmptyTraceError
 from .trace_fields import FIELDS, FORMAT, VERSION, Part
 
 Arguments = Mapping[str, Any]
@@ -19,8 +20,10 @@ Arguments = Mapping[str, Any]
 def as_json(trace: Trace, arguments: Sequence[Arguments] = ()) -> str:
     """The trace as text, which ends in a newline. `arguments` has those of each call, where it is known what was called.
 
-    Raises ValueError where two buffers of one name differ.
+    Raises ValueError where two buffers of one name differ, and EmptyTraceError where nothing was issued or has happened.
     """
+    if not trace.program or not trace.events:
+        raise EmptyTraceError("the trace is empty: nothing was issued, or nothing has happened, so it can't show anything")
     sections: dict[str, Iterable[object]] = {
         "buffers": map(_buffer, _buffers(trace.program)),
         "program": map(_issued, trace.program),

@@ -167,4 +167,17 @@ def _told(found: Sequence[Issued], at: int, wanted: Sequence[Issued], number: in
         return f"{told}: the stream is another"
     if not names.event(event_of(mine.operation), event_of(other.operation)):
         return f"{told}: the event is another"
-    return f"{told}: the rows are others"
+    return f"{told}: {_other_buffer(mine.operation, other.operation) or 'the rows are others'}"
+
+
+def _other_buffer(found: Operation, wanted: Operation) -> str | None:
+    """How a buffer differs from the scheme's, where the rows have the same places."""
+    sides = ((*reads(found), *writes(found)), (*reads(wanted), *writes(wanted)))
+    for mine, other in zip(*sides, strict=False):
+        one, two = mine.buffer, other.buffer
+        same_place = _places(mine) == _places(other)
+        if same_place and one.memory is not two.memory:
+            return f"{one.name} is {one.memory.value} memory, and the scheme's {two.name} is {two.memory.value}"
+        if same_place and (one.slots, one.rows) != (two.slots, two.rows):
+            return f"{one.name} has {one.slots} slots of {one.rows} rows, and the scheme's {two.name} has {two.slots} of {two.rows}"
+    return None

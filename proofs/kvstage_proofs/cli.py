@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 import time
 import traceback
@@ -26,6 +27,8 @@ from .runner import RunnerError, judged
 from .smt2 import Folder
 
 AS_EXPECTED, WRONG, UNUSABLE, OPEN = 0, 1, 2, 3
+READER_GONE = 128 + signal.SIGPIPE
+"""What shells say of a program that SIGPIPE has ended."""
 
 EXIT_CODES = """\
 exit code:
@@ -58,7 +61,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit code. `argv` is without the program's name; sys.argv by default."""
     arguments = _parser().parse_args(argv)
     try:
-        return int(arguments.run(arguments))
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever read the output has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
+        return READER_GONE
     except (OutputError, *KNOWN) as error:
         print(f"kvstage: {error}", file=sys.stderr)
         for line in github.error(str(error)):

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from .report import counted
 from .trace_files import FORMATS, subjects, traces
 
 CLEAN, VIOLATION = 0, 1
+SHOWN, MOST_NAMES = 40, 6
+"""Characters of a name, and names, that a message shows of a file's."""
 
 TRACES = """\
 Writes the schedules of a scheme's small instances, and of its broken variants: in issue order, with each copy and kernel
@@ -114,7 +117,11 @@ def _check(arguments: argparse.Namespace) -> int:
         return VIOLATION
     calls = trace.program[-1].call + 1
     size = f"{counted(len(trace.program), 'operation', 'operations')} in {counted(calls, 'call', 'calls')}"
-    print(f"{arguments.trace}: a run of {arguments.scheme}: {size}, no race")
+    all_events = 2 * len(trace.program)
+    cut = len(trace.events) < all_events
+    which = f"the beginning of a run of {arguments.scheme}" if cut else f"a run of {arguments.scheme}"
+    happened = f", {len(trace.events)} of {all_events} events" if cut else ""
+    print(f"{arguments.trace}: {which}: {size}{happened}, no race")
     return CLEAN
 
 
@@ -138,10 +145,27 @@ def _called(functions: tuple[SchemeFunction, ...], document: Document) -> list[S
     calls = document.trace.program[-1].call + 1
     names = [[parameter.name for parameter in declared(function)] for function in functions]
     given = document.arguments or ({},) * (0 if all(names) else calls)
+    takes = " or ".join(dict.fromkeys(_listed(each) for each in names))
     if len(given) != calls:
         raise TraceFormatError(
             f"the trace has {calls} calls, and 'calls' has the arguments of {len(given)}: it must say what each call was given, "
-            f"an object with {' or with '.join(', '.join(each) for each in names)}"
+            f"{takes}"
         )
-    fitting = [next((f for f, each in zip(functions, names, strict=True) if set(each) == set(k)), functions[0]) for k in given]
-    return [called(function, given[number], f"calls[{number}]") for number, function in enumerate(fitting)]
+    fitting = [next((f for f, each in zip(functions, names, strict=True) if set(each) == set(k)), None) for k in given]
+    for number, function in enumerate(fitting):
+        if function is None:
+            raise TraceFormatError(
+                f"calls[{number}] has the arguments of another scheme, {_listed(_harmless(given[number]))}: this one takes {takes}"
+            )
+    return [called(function, given[number], f"calls[{number}]") for number, function in enumerate(fitting) if function]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"an object with {' and '.join(names)}" if names else "an object with nothing in it"
+
+
+def _harmless(names: Iterable[str]) -> list[str]:
+    """Somebody's names as a message may show them: the first few, without what would disturb a terminal."""
+    return [name if name.isidentifier() and name.isascii() and len(name) < SHOWN else ascii(name)[:SHOWN] for name in names][
+        :MOST_NAMES
+    ]

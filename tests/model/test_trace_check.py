@@ -109,6 +109,14 @@ def test_the_first_operation_that_is_not_the_schemes_is_told_in_words() -> None:
     assert other.lines[0].endswith("the stream is another")
     rows = words(changed(staged, Copy, lambda copy: replace(copy, source=replace(copy.source, slot=0))), staged)
     assert rows.lines[0].endswith("the rows are others")
+
+    def pool(**other: object) -> Trace:
+        return changed(
+            staged, Copy, lambda copy: replace(copy, source=replace(copy.source, buffer=replace(copy.source.buffer, **other)))
+        )
+
+    assert words(pool(memory=Memory.PAGEABLE), staged).lines[0].endswith("pool is pageable memory, and the scheme's pool is device")
+    assert "pool has 99 slots of 2 rows, and the scheme's pool has" in words(pool(slots=99), staged).lines[0]
     event = words(changed(ring, SyncEvent, lambda wait: replace(wait, event=Event("filled", 1))), ring)
     assert event.lines[0].endswith("the event is another")
 

@@ -11,10 +11,10 @@ from jsonschema import Draft202012Validator
 from kvstage_model.axioms import Moment
 from kvstage_model.bounds import broken_bound
 from kvstage_model.buffers import Buffer, Memory
-from kvstage_model.operations import Copy, HostRead, QueryEvent
+from kvstage_model.operations import Copy, HostRead, QueryEvent, SyncStream
 from kvstage_model.schedules import IssueOrder
 from kvstage_model.trace import Issued, Trace, TraceEvent, plain
-from kvstage_model.trace_errors import TraceError
+from kvstage_model.trace_errors import EmptyTraceError, TraceError
 from kvstage_model.trace_fields import FIELDS, KINDS
 from kvstage_model.trace_json import as_json
 from kvstage_model.trace_reader import read
@@ -114,3 +114,10 @@ def test_the_schema_and_the_reader_refuse_alike(path: list[Any], value: Any) -> 
     assert not VALID.is_valid(spoiled)
     with pytest.raises(TraceError):
         read(json.dumps(spoiled).encode())
+
+
+def test_what_a_reader_would_refuse_as_empty_is_not_written() -> None:
+    program = issued([SyncStream("s")])
+    for empty in (Trace((), ()), Trace(program, ())):
+        with pytest.raises(EmptyTraceError, match="the trace is empty"):
+            as_json(empty)

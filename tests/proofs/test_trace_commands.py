@@ -1,6 +1,9 @@
 """`kvstage traces` and `kvstage check` from outside: files, verdicts and exit codes."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +109,54 @@ def test_a_scheme_of_a_users_own(tmp_path: Path, capsys: Captured, monkeypatch: 
     assert "the SyncStream is missing" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("kept", [1, 3, 29])
+def test_a_trace_that_is_cut_says_how_much_of_it_is_there(kept: int, per_row: Path, capsys: Captured) -> None:
+    file = per_row / "per_row.read" / "issue-order.json"
+    value: Any = json.loads(file.read_text(encoding="utf-8"))
+    assert len(value["events"]) == 2 * len(value["program"]) == 30
+    value["events"] = value["events"][:kept]
+    file.write_text(json.dumps(value), encoding="utf-8")
+    assert main(["check", str(file), "--scheme", "per_row.read"]) == 0
+    said = f"{file}: the beginning of a run of per_row.read: 15 operations in 1 call, {kept} of 30 events, no race\n"
+    assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize("change", [{"memory": "pageable"}, {"slots": 99}, {"memory": "pinned", "slots": 99}])
+def test_a_buffer_that_is_another_is_told_by_what_differs(change: dict[str, Any], per_row: Path, capsys: Captured) -> None:
+    file = per_row / "per_row.read" / "issue-order.json"
+    value: Any = json.loads(file.read_text(encoding="utf-8"))
+    (pool,) = (buffer for buffer in value["buffers"] if buffer["name"] == "pool")
+    pool.update(change)
+    file.write_text(json.dumps(value), encoding="utf-8")
+    assert main(["check", str(file), "--scheme", "per_row.read"]) == 1
+    memory, out = change.get("memory"), capsys.readouterr().out
+    said = f"pool is {memory} memory, and the scheme's pool is device" if memory else "pool has 99 slots of "
+    assert said in out
+    assert "the rows are others" not in out
+
+
+def test_a_trace_of_another_schemes_arguments_is_told_so(per_row: Path, capsys: Captured) -> None:
+    file = per_row / "per_row.read" / "issue-order.json"
+    assert main(["check", str(file), "--scheme", "ring.read"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said == (
+        "kvstage: calls[0] has the arguments of another scheme, an object with rows: "
+        "this one takes an object with runs and slots or an object with rows and slots"
+    )
+
+
+@pytest.mark.parametrize("command", [["traces", "per_row", "-o", "out"], ["prove", "copy.read:T1"], ["explain", "copy.read:T1"]])
+def test_a_reader_that_has_enough_ends_a_command_without_a_word(command: list[str], tmp_path: Path) -> None:
+    run = subprocess.Popen(
+        [sys.executable, "-m", "kvstage_proofs", *command], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert run.stdout is not None
+    assert run.stderr is not None
+    run.stdout.close()
+    assert (run.stderr.read(), run.wait()) == (b"", 128 + signal.SIGPIPE)
+    run.stderr.close()
+
+
 def test_a_run_with_another_table_is_no_run_of_what_was_called(per_row: Path, capsys: Captured) -> None:
     file = per_row / "per_row.read" / "issue-order.json"
     value: Any = json.loads(file.read_text(encoding="utf-8"))
@@ -133,9 +184,9 @@ def test_a_call_of_the_library_is_checked_by_the_name_of_its_scheme_too(name: st
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda value: value.pop("calls"), "'calls' has the arguments of 0: it must say what each call was given"),
+        (lambda value: value.pop("calls"), "the arguments of 0: it must say what each call was given, an object with rows"),
         (lambda value: value["calls"].append({}), "has the arguments of 2"),
-        (lambda value: value["calls"][0].pop("rows"), "lacks 'rows'"),
+        (lambda value: value["calls"][0].pop("rows"), "an object with nothing in it: this one takes an object with rows"),
         (lambda value: value.update(version=7), "version 7"),
         (lambda value: value.update(events=[]), "nothing begins or ends"),
     ],
