@@ -104,7 +104,8 @@ def _unused(schedule: Schedule, issued: int) -> str | None:
     """What a schedule asks for that the run did not have."""
     match schedule:
         case Hold(index) if index >= issued:
-            return f"nothing was held back: the test issued {issued} operations, and this schedule holds number {index}, from 0"
+            work = f"{issued} operation{'' if issued == 1 else 's'}"
+            return f"nothing was held back: the test issued {work}, and this schedule holds number {index}, from 0"
         case Choices() if len(schedule.first) > max(len(schedule.widths), 1):
             return f"the run had {len(schedule.widths)} choices, and this schedule makes {len(schedule.first)}"
     return None

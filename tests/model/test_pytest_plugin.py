@@ -174,7 +174,7 @@ def test_less(staging_schedule):
 @pytest.mark.parametrize(
     ("mark", "shows"),
     [
-        ("", "nothing was held back: the test issued 1 operations, and this schedule holds number 1, from 0"),
+        ("", "nothing was held back: the test issued 1 operation, and this schedule holds number 1, from 0"),
         ('@pytest.mark.staging(schedules="exhaustive")', "the run had * choices, and this schedule makes *"),
     ],
 )

@@ -98,6 +98,34 @@ def test_asked_for_later(request):
     result.stdout.fnmatch_lines([*lines, "staging_schedule must be an argument of the test, or of a fixture that the test names*"])
 
 
+def test_a_fixture_may_wait_for_what_is_over_and_issue_nothing_more(pytester: pytest.Pytester) -> None:
+    tests = """
+@pytest.fixture
+def drained(staging_schedule):
+    device = staging_schedule.device()
+    yield device
+    device.synchronize("h2d")
+    device.close()
+
+@pytest.fixture
+def late(staging_schedule):
+    device = staging_schedule.device()
+    yield device
+    device.allocate(Memory.PINNED, 4)
+
+def test_drained(drained):
+    assert upload(drained, True) == STEPS
+
+def test_late(late):
+    assert upload(late, True) == STEPS
+"""
+    result = run(pytester, tests)
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(
+        ["*ERROR at teardown of test_late*", "E*ClosedError: this CheckedDevice is closed, its run is over*"]
+    )
+
+
 def test_a_test_takes_as_long_as_all_of_its_runs(pytester: pytest.Pytester) -> None:
     tests = """
 import time
@@ -145,3 +173,12 @@ def test_it_works_under_xdist(pytester: pytest.Pytester) -> None:
         "kvstage: 15 schedules in 2 tests",
     ]
     result.stdout.fnmatch_lines(lines)
+
+
+def test_a_replay_under_which_no_test_runs_is_a_usage_error_under_xdist(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(UPLOAD + RIGHT + "\ndef test_plain():\n    pass\n")
+    xdist = (*PLUGIN, "-p", "xdist", "-n", "1", "--kvstage-replay", "hold:0:end")
+    result = pytester.runpytest_subprocess(*xdist, "-k", "plain")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["kvstage: no test has run under --kvstage-replay hold:0:end: *"])
+    assert pytester.runpytest_subprocess(*xdist, "-k", "right").ret == pytest.ExitCode.OK
