@@ -1,4 +1,8 @@
-"""Traps: each of these gave a false verdict in a prototype of the prover. With each, a twin that takes the guard away."""
+"""Traps: each of these gave a false verdict in a prototype of the prover. With each, a twin that takes the guard away.
+
+Here are (4) to (8) and (10), about numbers and rows. `test_traps_of_waits` has (1), (2), (3) and (9), about which operation
+waits for which.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,13 +15,10 @@ import z3
 from kvstage_model.bounds import bounds
 from kvstage_model.buffers import Buffer, Memory, Rows
 from kvstage_model.contract import Clause
-from kvstage_model.model import Instance
 from kvstage_model.operations import Copy, HostWrite, Operation, SyncStream
 from kvstage_model.parameters import AtLeast, SchemeFunction
-from kvstage_model.runs import PagedRows, by_row
 from kvstage_model.scheme import Scheme
 from kvstage_model.symbolic import Condition
-from kvstage_model.variants import Named, edited, without
 from kvstage_model.window import Window
 from kvstage_model.world import World
 from kvstage_proofs import bounds_theorem
@@ -36,35 +37,6 @@ STAGE = Buffer("stage", Memory.PINNED, 4, 4)
 def claimed(theorem: Theorem[SchemeFunction], function: SchemeFunction) -> Verdict:
     """What the solver alone makes of it, with no small instance to disagree."""
     return verdict_of(tuple(ask(query) for query in theorem.queries(function)))[0]
-
-
-# -- (2) identity of an operation by its label
-
-
-def two_alike(place: Place, i: int) -> Iterator[Operation]:
-    """Two copies of one step, alike but for their streams and sources, into one slot."""
-    yield place.fetch(i, stream="a")
-    yield Copy("b", place.scratched(i), place.staged(i))
-    yield SyncStream("a")
-    yield SyncStream("b")
-    yield place.take(i)
-
-
-def test_two_operations_that_look_alike_are_two() -> None:
-    """A prototype told operations apart by kind and step: a copy could not race with another copy of its own step."""
-    assert judge(T1.of(loop(two_alike), "loop")).verdict is REFUTED
-
-
-def test_told_apart_by_their_labels_the_race_of_two_copies_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Window.before
-
-    def before(window: Window, first: Instance, second: Instance) -> Any:
-        alike = type(first.operation) is type(second.operation) and window.instances
-        one_label = z3.And(z3.BoolVal(bool(alike), window.world.context), first.step == second.step, first.call == second.call)
-        return z3.And(real(window, first, second), z3.Not(one_label))
-
-    monkeypatch.setattr(Window, "before", before)
-    assert claimed(T1, loop(two_alike)) is PROVED
 
 
 # -- (4) `if i == 0` on raw solver terms
@@ -231,43 +203,6 @@ def test_axioms_that_contradict_each_other_are_vacuous(monkeypatch: pytest.Monke
     assert judge(T1.of(loop(stored), "loop")).verdict is VACUOUS
     monkeypatch.setattr(judge_module, "ask", trusting)
     assert judge(T1.of(loop(stored), "loop")).verdict is PROVED
-
-
-# -- (9) "the n-th wait" of a step with branches
-
-
-def branching(place: Place, i: int) -> Iterator[Operation]:
-    """The wait that counts is the first one on even steps, and the second one on odd steps."""
-    yield place.scribble(i)
-    yield place.store(i)
-    if i % 2 == 1:
-        yield SyncStream("another")
-    yield WAIT
-
-
-def without_the_first(scheme: Scheme) -> Scheme:
-    def step(i: int) -> Iterator[Operation]:
-        listed = list(scheme.step(i))
-        first = next(operation for operation in listed if isinstance(operation, SyncStream))
-        yield from (operation for operation in listed if operation is not first)
-
-    return replace(scheme, step=step)
-
-
-def test_a_wait_that_is_taken_out_by_name_is_gone_on_every_path() -> None:
-    function = edited(loop(branching), without(Named(SyncStream, "copy")))
-    assert judge(T1.of(function, "loop")).verdict is REFUTED
-    assert streams(function) == [[], ["another"]]
-
-
-def streams(function: SchemeFunction) -> list[list[str]]:
-    """The streams that steps 0 and 1 of a transfer of four rows wait for."""
-    scheme = function(runs=by_row(PagedRows(lambda k: k, 4, 1, 0, 4)))
-    return [[operation.stream for operation in scheme.step(i) if isinstance(operation, SyncStream)] for i in (0, 1)]
-
-
-def test_taken_out_by_number_another_one_is_gone_on_each_path() -> None:
-    assert streams(edited(loop(branching), without_the_first)) == [[], ["copy"]]
 
 
 # -- (10) `==` or `in` on operations with symbolic fields

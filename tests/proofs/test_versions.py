@@ -8,15 +8,16 @@ import pytest
 from kvstage_proofs import versions
 from kvstage_proofs.versions import Run, VersionError, differences, main, run
 
-OLDEST = "4.13.4.0"
-"""The oldest version that the package asks for."""
+OLDEST, LATER = "4.13.4.0", "4.16.0.0"
+"""The oldest version that the package asks for, and one between it and the pinned one."""
 
 
 @pytest.mark.extended
-def test_the_oldest_version_gives_the_same_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("version", [OLDEST, LATER])
+def test_an_older_version_gives_the_same_verdicts(version: str, capsys: pytest.CaptureFixture[str]) -> None:
     targets = ["lemmas", "by_row", "per_row.read", "per_row waiting behind the host's copy.read"]
-    assert main([OLDEST, *(word for target in targets for word in ("--target", target))]) == 0
-    assert f"z3 {OLDEST}: " in capsys.readouterr().out
+    assert main([version, *(word for target in targets for word in ("--target", target))]) == 0
+    assert f"z3 {version}: " in capsys.readouterr().out
 
 
 @pytest.mark.extended
