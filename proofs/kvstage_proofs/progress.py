@@ -1,7 +1,8 @@
 """T6, no deadlock: every wait refers to work issued before it, so a schedule always exists.
 
 The schedule in which everything happens as soon as it was issued satisfies every axiom: ranks in issue order order all
-moments, and no axiom demands that something issued later comes first. So the host never blocks for good.
+moments, and no axiom demands that something issued later comes first. So the host never blocks for good. No wait of the
+language is for what is issued later, so a scheme alone can't break this: an axiom that is added can.
 """
 
 from collections.abc import Iterator

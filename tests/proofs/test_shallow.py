@@ -7,13 +7,14 @@ import pytest
 
 from kvstage_model.operations import RecordEvent, WaitEvent
 from kvstage_model.parameters import Declared, SchemeFunction, declared
-from kvstage_model.pipelines import gather_read
+from kvstage_model.pipelines import gather_read, gather_write
 from kvstage_model.search import hazard, instances, search
 from kvstage_model.trace import unroll
 from kvstage_model.variants import Named
 from kvstage_proofs import hazards, shallow
 from kvstage_proofs.judge import judge
 from kvstage_proofs.obligation import Verdict
+from kvstage_proofs.removals import removals
 from kvstage_proofs.shallow import findings, without_free
 from tests.proofs.solver import claimed
 
@@ -32,6 +33,18 @@ def test_without_free_an_instance_races_where_the_device_ring_is_shallower_and_o
 ) -> None:
     bare = without_free(of_depths(gather_read, device_slots, pinned_slots))
     assert (search(bare, hazard) is not None) == (device_slots < pinned_slots)
+
+
+@pytest.mark.parametrize(("device_slots", "pinned_slots"), [(1, 1), (1, 2), (2, 1), (2, 2)])
+@pytest.mark.parametrize("function", [gather_read, gather_write])
+def test_nothing_else_is_needless_at_any_small_depth(function: SchemeFunction, device_slots: int, pinned_slots: int) -> None:
+    """Row by row of the removal table, at fixed depths: over all depths, one that needs it would hide one that does not."""
+    rows = list(removals(of_depths(function, device_slots, pinned_slots), "gather", "-"))
+    assert len(rows) == 6
+    needless = {row.statement.scheme for row in rows if row.search(None) is None}
+    free = {row.statement.scheme for row in rows if "'free'" in row.statement.scheme}
+    assert len(free) == 2
+    assert needless == (free if function is gather_read and device_slots >= pinned_slots else set())
 
 
 def test_neither_record_nor_wait_is_left() -> None:
