@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from operator import index
+from typing import Any, Generic, SupportsIndex, TypeVar
 
 import numpy as np
 import torch
@@ -33,8 +34,10 @@ class Operand(Generic[B]):
         """The run of rows `[slot, start:stop]`; of any other place what the handle inside gives."""
         handle: Any = self.handle
         match place:
-            case (int() as slot, slice(start=int() as start, stop=int() as stop, step=None)) if self.rows is None and start >= 0:
-                return Operand(handle[place], self.buffer, Rows(self.buffer, slot, start, stop - start))
+            case (SupportsIndex() as slot, slice(start=SupportsIndex() as start, stop=SupportsIndex() as stop, step=None)):
+                at, first, last = index(slot), index(start), index(stop)
+                if self.rows is None and min(at, first) >= 0:
+                    return Operand(handle[place], self.buffer, Rows(self.buffer, at, first, last - first))
         inside: Operand[B] = handle[place]
         return inside
 

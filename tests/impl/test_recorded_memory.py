@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kvstage import CheckedDevice, HostDevice, SimDevice, ThreadDevice
-from kvstage.recorder import RecordingDevice
+from kvstage.recorder import Operand, RecordingDevice
 from kvstage_model.buffers import Memory, Rows, parts
 from kvstage_model.operations import Copy, Gather, HostRead, HostWrite, Launch, RecordEvent, SyncStream, WaitEvent, reads, writes
 from kvstage_model.races import races
@@ -121,6 +121,19 @@ def test_a_view_that_shares_nothing_keeps_its_shape_and_both_keep_their_names() 
     assert touched(bytewise.source) + touched(bytewise.target) == [("cache", 2, 2), ("cache", 8, 2)]  # in pieces of two bytes
     assert touched(rows.source) + touched(rows.target) == [("cache", 6, 3), ("cache", 3, 3)]
     assert touched(seen.source) == [("cache", 9, 3)]
+
+
+def test_any_place_of_a_view_may_be_an_operand() -> None:
+    """Rows of four bytes, two in a slot: by numbers of numpy, from the end, and one row, or a whole slot, as the device has it."""
+    memory, out = torch.zeros(3, 2, 4, dtype=torch.uint8), np.zeros((2, 4), np.uint8)
+    places = [(np.int64(2), slice(np.int64(0), 1)), (-1, slice(0, 1)), (2, 0), 1]
+    with recording("host") as device:
+        view = device.view(Memory.PINNED, memory)
+        for place in places:
+            device.copy("s", view[place], out[: 2 if place == 1 else 1])
+    first, *others = [touched(issued.operation.source) for issued in device.program]
+    assert (first, others) == ([("pinned 0", 4, 1)], [[("pinned 0", 4, 1)], [("pinned 0", 4, 1)], [("pinned 0", 2, 2)]])
+    assert isinstance(view[places[0]], Operand)
 
 
 def test_kernels_on_tensors_reach_the_bytes_of_their_rows() -> None:
