@@ -165,7 +165,8 @@ compared with what they say in the tests.
   every row that arrives is the right one. The tests of the catalogue hold it to that.
 - **race finder**: the axioms, read with ints, over the program that small instances issue.
 - **recorded run**: the race finder, over what the library's runtime asked of a device that does everything at once, and what
-  the caller then did: recorded as it ran, with every byte right.
+  the caller then did: recorded as it ran, with every byte right. Of `kvstage check` that is the part that looks for races; whether
+  a run is its scheme's, call by call, is asked of every run of the library in its own tests.
 - **simulator**: rows of small instances that come out wrong when one half of one operation is held back.
 - **torch's sanitizer**: `torch.cuda._sanitizer.EventHandler`, told of the host as of one more stream, and of each row as of a
   tensor. As shipped it hears of no host, and of no tensor in host memory.

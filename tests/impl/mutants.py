@@ -2,7 +2,8 @@
 wrong bytes, or an error of the library's own.
 
 A mutant replaces one method by one that is made from it. Mistakes that change nothing that anybody could see are not
-here: one event for all slots, or a neighbour's, only makes a ring on one stream wait for more than it must.
+here: one event for all slots, or a neighbour's, only makes a ring on one stream wait for more than it must. Where an event
+is used again matters only across streams: it then marks the work of the one stream, and no longer that of the other one.
 """
 
 from dataclasses import replace
@@ -21,6 +22,7 @@ from mutations import (
     of_others,
     of_the_table_before,
     on_copy,
+    one_mark_for_all,
     ordered,
     other_slot,
     settled_without_a_wait,
@@ -183,6 +185,7 @@ MUTANTS = (
     Mutant("a transfer does not wait", Transfer, "wait", lambda _: lambda self, timeout=None: self._arrived(), "read direct"),
     Mutant("what is under way is not waited for", Pending, "wait", nothing, "write gather_pinned"),
     Mutant("what is under way is always over", Pending, "query", always(True), "write direct, polled"),
+    Mutant("an event that marks a transfer is used again", Pending, "__init__", one_mark_for_all, "two streams under way"),
     Mutant("the mark of what is under way is lost", Pending, "mark", nothing, "read gather_host"),
     Mutant("a call does not wait for the caller's stream", NamedStreams, "order_after", nothing, "behind the caller"),
     Mutant("the caller's stream does not wait for a call", NamedStreams, "order_before", nothing, "before the caller"),

@@ -10,6 +10,7 @@ from kvstage import performer
 from kvstage.addresses import Addresses
 from kvstage.buffers import Loan
 from kvstage.calls import Calls
+from kvstage.pending import Pending
 from kvstage.runtime import Runtime
 from kvstage_model.operations import Copy, WaitEvent
 
@@ -101,6 +102,16 @@ def given_back_at_once(original: Callable[..., Any]) -> Callable[..., Any]:
         tensor = original(self, loans, *arguments)
         loans[-1].give_back()
         return tensor
+
+    return made
+
+
+def one_mark_for_all(original: Callable[..., Any]) -> Callable[..., Any]:
+    """All that is under way on a device is marked with one event, which is recorded again by the next call."""
+
+    def made(self: Pending, device: Any, stream: str) -> None:
+        original(self, device, stream)
+        self._event = vars(device).setdefault("_mark_of_all", self._event)
 
     return made
 

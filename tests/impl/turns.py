@@ -3,18 +3,19 @@
 Each takes a schedule, and says whether all was right: when a call had returned, and when everything had ended.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import torch
-from broken import without
+from broken import changed, without
 from plain import Blocks, plain_read, plain_write, random_blocks, random_rows, same
 
 from kvstage import PagedPool, SimDevice, Stager, Transfer
 from kvstage_model import pipelines
 from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY, Pair, ring_read, ring_write
-from kvstage_model.operations import SyncStream
+from kvstage_model.operations import Copy, Operation, SyncStream
 from kvstage_model.runs import by_chunk
 from kvstage_model.schedules import Schedule
 from kvstage_model.schemes import STREAM
@@ -96,6 +97,33 @@ def two_under_way(scheme: str, schedule: Schedule) -> bool:
                 lambda transfer=transfer, rows=rows: right.append(same(transfer.result(), rows)), "the caller takes the rows"
             )
     return all(right)
+
+
+def on_stream(stream: str) -> Pair:
+    """Direct copies on a stream of that name."""
+
+    def moved(operations: Iterable[Operation]) -> Iterator[Operation]:
+        return (replace(each, stream=stream) if isinstance(each, Copy | SyncStream) else each for each in operations)
+
+    return changed(LIBRARY["direct"], lambda scheme: scheme.changed(moved, f"direct on {stream}"))
+
+
+def two_streams_under_way(schedule: Schedule) -> bool:
+    """Two reads at once, each on a stream of its own, waited for in turn."""
+    right = []
+    with SimDevice(schedule) as device:
+        filled, streams = pools(), ("first", "second")
+        transfers = [
+            Stager(device, scheme=on_stream(stream)).read(PagedPool(blocks.tensor), table, START, STOP)
+            for stream, blocks, table in zip(streams, filled, TABLES, strict=True)
+        ]
+        for transfer, blocks, table in zip(transfers, filled, TABLES, strict=True):
+            transfer.wait()
+            rows = plain_read(blocks.tensor, table, START, STOP)
+            device.host(
+                lambda transfer=transfer, rows=rows: right.append(same(transfer.result(), rows)), "the caller takes the rows"
+            )
+    return right == [True, True]
 
 
 def behind_the_caller(scheme: str, schedule: Schedule) -> bool:
@@ -203,6 +231,7 @@ RUNS: dict[str, Callable[[Schedule], bool]] = {
     "read direct, polled": partial(reads, SCHEMES["direct"], poll=True),
     "write direct, polled": partial(writes, SCHEMES["direct"], poll=True),
     "two under way": partial(two_under_way, "gather_pinned"),
+    "two streams under way": two_streams_under_way,
     "behind the caller": partial(behind_the_caller, "direct"),
     "before the caller": partial(before_the_caller, "direct"),
     "undrained": partial(undrained, 2),
