@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from itertools import combinations, product
 
-from .buffers import Access, Paged, Rows, disjoint
+from .buffers import Access, Memory, Paged, Rows, disjoint
 from .contract import Clause
-from .operations import Launch, Operation, moves, reads, writes
+from .operations import Later, Launch, Operation, moves, reads, writes
 
 
 def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:
@@ -17,9 +17,10 @@ def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:
         yield from _inside(access, row)
     for source, target in moves(operation):
         yield Clause("source and target have as many rows", True, source.count == target.count)
-    for first, second in combinations([target for _, target in moves(operation)], 2):
+    for first, second in combinations(writes(operation), 2):  # nothing orders the copies of a batch, or a kernel's threads
         (mine, reached), (other_rows, other_reached) = _some(first, row), _some(second, other)
-        yield Clause("the targets of one batch are disjoint", reached & other_reached, disjoint(mine, other_rows))
+        what = "what one kernel writes is" if isinstance(operation, Launch) else "the targets of one batch are"
+        yield Clause(f"{what} disjoint", reached & other_reached, disjoint(mine, other_rows))
     for source, target in product(reads(operation), writes(operation)):
         if not isinstance(operation, Launch) and source.buffer.name == target.buffer.name:  # a kernel may well work in place
             (mine, reached), (other_rows, other_reached) = _some(source, row), _some(target, other)
@@ -28,6 +29,14 @@ def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:
         if isinstance(target, Paged):
             two = (row >= 0) & (row < other) & (other < target.count)
             yield Clause(f"no row of {target.buffer.name} is written twice", two, disjoint(target.at(row), target.at(other)))
+
+
+def unaddressed(operation: Operation) -> Iterator[Clause]:
+    """The demand that the host touches no memory of the device, where an operation breaks it."""
+    if not isinstance(operation, Later):
+        for access in (*reads(operation), *writes(operation)):
+            if access.buffer.memory is Memory.DEVICE:
+                yield Clause(f"the host can address {access.buffer.name}, which is memory of the device", True, False)
 
 
 def _inside(access: Access, row: int) -> Iterator[Clause]:

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
-from .bounds import broken_bound
+from .bounds import broken_bound, unaddressed
 from .paired import PairedRows
 from .parameters import SchemeFunction, declared, moves_rows, plain_values, values_of
 from .races import HappensBefore, Race, races
 from .ranges import Flags
 from .runs import PagedRows, Piece, Pieces, Runs
 from .schedules import IssueOrder, Replay, Schedule
-from .scheme import Scheme
+from .scheme import CALLER, Scheme
 from .simulator import simulate
-from .trace import Trace, describe, unroll
+from .trace import Issued, Trace, describe, unroll
 
 MOST_ROWS = 3
 """Rows of the largest transfer that is tried in every small layout."""
@@ -154,7 +154,7 @@ def wrong_rows(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
     Without a hazard all schedules of a program give the same rows, so one is enough; with one, the schedule in which
     the accesses overlap is tried.
     """
-    outside = out_of_bounds(calls, values)
+    outside = _breaking(calls, values, lambda issued: broken_bound(issued.operation))
     if outside is not None:
         return outside  # the simulator has no cells for these rows
     program = unroll(calls)
@@ -167,10 +167,19 @@ def wrong_rows(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
 
 
 def out_of_bounds(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
-    """An operation whose rows leave their buffer, or that overlaps itself."""
+    """An operation whose rows leave their buffer, that overlaps itself, or by which the host touches the device's memory."""
+    return _breaking(calls, values, _broken_demand)
+
+
+def _broken_demand(issued: Issued) -> str | None:
+    beyond = () if issued.phase == CALLER else unaddressed(issued.operation)  # the caller stands for whoever may come
+    return broken_bound(issued.operation) or next((clause.name for clause in beyond), None)
+
+
+def _breaking(calls: tuple[Scheme, ...], values: str, demand: Callable[[Issued], str | None]) -> Counterexample | None:
     program = unroll(calls)
     for index, issued in enumerate(program):
-        broken = broken_bound(issued.operation)
+        broken = demand(issued)
         if broken is not None:
             wrong = f"[{describe(issued)}]: not so: {broken}"
             return Counterexample(values, _steps(calls), Trace(program[: index + 1], ()), wrong)

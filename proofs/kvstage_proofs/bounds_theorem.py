@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import z3
 
-from kvstage_model.bounds import bounds
+from kvstage_model.bounds import bounds, unaddressed
 from kvstage_model.model import SchemeModel
 from kvstage_model.parameters import SchemeFunction
+from kvstage_model.scheme import CALLER
 from kvstage_model.search import out_of_bounds, search
 from kvstage_model.window import Window
 
@@ -14,8 +15,9 @@ from .obligation import Theorem
 from .query import Query
 
 CLAIM = (
-    "Every operation's rows lie inside their buffer and its slot, no count is negative, and a copy's source and target "
-    "have as many rows and none in common: for every length, history, block size and table."
+    "Every operation's rows lie inside their buffer and its slot, no count is negative, a copy's source and target have as "
+    "many rows and none in common, no operation writes a row twice, and the host touches no memory of the device: for every "
+    "length, history, block size and table."
 )
 
 
@@ -25,7 +27,10 @@ def queries(function: SchemeFunction) -> Iterator[Query]:
     call, step, row, other = (model.world.integer(name) for name in ("call", "i", "row", "other row"))
     for number, phase in enumerate(model.phases):
         for instance in Window(model).add("i", call, number, step):
-            for clause in bounds(instance.operation, row, other):
+            demands = [*bounds(instance.operation, row, other)]
+            if phase.name != CALLER:  # he stands for whoever comes before and after: a kernel, where it is the device's memory
+                demands += unaddressed(instance.operation)
+            for clause in demands:
                 name = f"{type(instance.operation).__name__} of {phase.name}[i]: {clause.name}"
                 premise = z3.And(instance.exists, model.world.formula(clause.premise))
                 yield Query(

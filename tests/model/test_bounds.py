@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvstage_model import bounds as module
-from kvstage_model.bounds import bounds, broken_bound
+from kvstage_model.bounds import bounds, broken_bound, unaddressed
 from kvstage_model.buffers import Buffer, Memory, Paged, Rows
 from kvstage_model.contract import Clause
-from kvstage_model.operations import Copy, Gather, HostCopy, HostRead, HostWrite, Launch, Operation, Scatter, SyncStream
+from kvstage_model.operations import Copy, Gather, HostCopy, HostRead, HostWrite, Launch, Operation, Release, Scatter, SyncStream
 from kvstage_model.runs import PagedRows
 from tests.model.programs import cells, total
 
@@ -168,3 +168,28 @@ def test_a_gather_within_one_buffer_reads_no_row_that_it_writes() -> None:
         assert broken_bound(Launch("a", (source,), (target,))) is None, "any other kernel may work in place"
         seen[apart] += 1
     assert min(seen.values()) > 5
+
+
+def test_what_one_kernel_writes_is_disjoint() -> None:
+    """Nothing orders its threads."""
+    seen: Counter[bool] = Counter()
+    for first, second in product(
+        [SMALL.at(slot, start, count) for slot in (0, 1) for start in (0, 1) for count in (0, 1, 2)], repeat=2
+    ):
+        apart = not cells(first) & cells(second)
+        assert (broken_bound(Launch("a", writes=(first, second))) is None) == apart
+        assert broken_bound(Launch("a", reads=(first,), writes=(second,))) is None
+        seen[apart] += 1
+    assert min(seen.values()) > 10
+    assert broken_bound(Launch("a", writes=(FLAT.at(0, 0, 2), FLAT.at(0, 1, 2)))) == "what one kernel writes is disjoint"
+
+
+@pytest.mark.parametrize("memory", Memory)
+def test_the_host_touches_all_but_the_devices_memory(memory: Memory) -> None:
+    rows, home = Buffer("rows", memory, 1, 2).at(0, 0, 1), SMALL.at(0, 0, 1)
+    for operation in (HostRead(rows), HostWrite(rows), HostCopy(rows, home), HostCopy(home, rows)):
+        names = [clause.name for clause in unaddressed(operation) if clause.premise and not clause.conclusion]
+        expected = ["the host can address rows, which is memory of the device"] if memory is Memory.DEVICE else []
+        assert names == expected
+    for later in (Copy("a", rows, home), Launch("a", (rows,), (rows,)), Release(rows), SyncStream("a")):
+        assert list(unaddressed(later)) == []

@@ -26,7 +26,7 @@ from tests.model.loops import WAIT, Place, loop, staged, stored
 
 FAULTS = {"hazard": hazard, "wrong rows": wrong_rows, "out of bounds": out_of_bounds}
 ALL = (schemes.staged_read, schemes.staged_write, library.per_row_read, library.per_row_write)
-STAGE = Buffer("stage", Memory.DEVICE, 2, 4)
+STAGE = Buffer("stage", Memory.PINNED, 2, 4)
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())

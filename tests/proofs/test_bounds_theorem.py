@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from kvstage_model import pipelines, schemes
+from kvstage_model import pipelines, schemes, search
 from kvstage_model.bounds import bounds
+from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.contract import Clause
-from kvstage_model.operations import Copy, HostCopy, HostRead, HostWrite, Operation
-from kvstage_model.parameters import SchemeFunction, allowing_duplicates
+from kvstage_model.operations import Copy, HostCopy, HostRead, HostWrite, Launch, Operation, SyncStream
+from kvstage_model.parameters import AtLeast, SchemeFunction, allowing_duplicates
+from kvstage_model.runs import PagedRows, by_row
 from kvstage_model.scheme import Scheme
 from kvstage_model.variants import edited
 from kvstage_proofs import bounds_theorem as module
@@ -141,3 +143,34 @@ def test_without_the_demand_the_repetition_goes_unseen(function: SchemeFunction,
     monkeypatch.setattr(module, "bounds", fewer)
     asked = tuple(ask(query) for query in module.queries(allowing_duplicates(function)))
     assert verdict_of(asked)[0] is PROVED
+
+
+@pytest.mark.parametrize(("memory", "verdict"), [(Memory.DEVICE, REFUTED), (Memory.PINNED, PROVED), (Memory.PAGEABLE, PROVED)])
+def test_the_host_reads_no_memory_of_the_device(memory: Memory, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scheme(n: Annotated[int, AtLeast(0)]) -> Scheme:
+        rows = Buffer("rows", memory, 1, 1)
+        return Scheme("reads", (rows,), n, lambda i: (HostRead(rows.at(0, 0, 1)),))
+
+    judgement = judge(T7.of(scheme, "reads"))
+    assert judgement.verdict is verdict
+    if judgement.counterexample is not None:
+        assert judgement.counterexample.wrong.endswith("not so: the host can address rows, which is memory of the device")
+        for named in (module, search):
+            monkeypatch.setattr(named, "unaddressed", lambda operation: ())
+        assert judge(T7.of(scheme, "reads")).verdict is PROVED
+
+
+def test_the_caller_who_overwrites_the_pool_stands_for_a_kernel() -> None:
+    assert schemes.staged_read(by_row(PagedRows(lambda _: 0, 1, 1, 0, 1))).buffers[0].memory is Memory.DEVICE
+    assert judge(T7.of(schemes.staged_read, "staged", "read")).verdict is PROVED
+
+
+@pytest.mark.parametrize(("start", "verdict"), [(1, REFUTED), (2, PROVED)])
+def test_what_one_kernel_writes_is_disjoint(start: int, verdict: Verdict) -> None:
+    def scheme(n: Annotated[int, AtLeast(0)]) -> Scheme:
+        rows = Buffer("rows", Memory.DEVICE, 1, 4)
+        return Scheme(
+            "writes", (rows,), n, lambda i: (Launch("s", writes=(rows.at(0, 0, 2), rows.at(0, start, 2))), SyncStream("s"))
+        )
+
+    assert judge(T7.of(scheme, "writes")).verdict is verdict
