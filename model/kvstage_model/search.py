@@ -26,6 +26,8 @@ LOOKED = (
     f"every transfer of up to {MOST_ROWS} rows in blocks of 1 and 2, in plain ones of up to {LONGEST} rows, "
     f"with up to {MOST_CALLS} calls"
 )
+LOOKED_AT_NUMBERS = f"every choice of numbers up to {LONGEST}, or of the least three, with up to {MOST_CALLS} calls"
+"""The same, of a scheme that declares no transfer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,12 @@ def search(function: SchemeFunction, fault: Fault, most: int | None = None) -> C
     """The first small instance with a fault, by rows over all calls; None where none has, of the first `most` or of all."""
     found = (fault(calls, values) for calls, values in islice(instances(function), most))
     return next((counterexample for counterexample in found if counterexample is not None), None)
+
+
+def looked(subject: object) -> str:
+    """How far a search looks, in words: for a scheme function or whatever else a claim is about."""
+    numbers = callable(subject) and not moves_rows(declared(subject))
+    return LOOKED_AT_NUMBERS if numbers else LOOKED
 
 
 def instances(function: SchemeFunction) -> Iterator[tuple[tuple[Scheme, ...], str]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from kvstage_model.parameters import ParameterError
-from kvstage_model.search import LOOKED
+from kvstage_model.search import LOOKED, looked
 from kvstage_model.symbolic import UnsupportedError
 
 from .hints import hint
@@ -48,7 +48,7 @@ def judge(obligation: Obligation, *reviews: Review) -> Judgement:
     except (UnsupportedError, ParameterError) as reason:
         return Judgement(obligation.statement, Verdict.UNSUPPORTED, time.perf_counter() - begun, reason=str(reason))
     answers = tuple(answer for _, answer in asked)
-    verdict, why = (Verdict.REFUTED, "") if counterexample is not None else verdict_of(answers)
+    verdict, why = (Verdict.REFUTED, "") if counterexample is not None else verdict_of(answers, looked(obligation.subject))
     if verdict is Verdict.PROVED:
         counterexample = obligation.search(SMALLEST)
         verdict, why = (Verdict.REFUTED, BROKEN) if counterexample is not None else (verdict, why)
@@ -69,14 +69,14 @@ def _widened(query: Query, answer: Asked, times: int | None = None) -> tuple[Que
     return query, answer
 
 
-def verdict_of(asked: Sequence[Asked]) -> tuple[Verdict, str]:
-    """The verdict that the answers alone allow, and the reason where it is not PROVED."""
+def verdict_of(asked: Sequence[Asked], far: str = LOOKED) -> tuple[Verdict, str]:
+    """The verdict that the answers alone allow, and the reason where it is not PROVED; `far` says how far a search looked."""
     if not asked:
         return Verdict.VACUOUS, "there is nothing to ask: no operation or pair of operations that the claim speaks of"
     unclear = [one for one in asked if one.can_hold is Answer.UNKNOWN]
     if unclear:
         name = unclear[0].name
-        return Verdict.UNKNOWN, f"the solver could not say whether the assumptions of {name!r} can hold; nothing wrong in {LOOKED}"
+        return Verdict.UNKNOWN, f"the solver could not say whether the assumptions of {name!r} can hold; nothing wrong in {far}"
     never = [one for one in asked if one.can_hold is Answer.UNSAT]
     needed = [one for one in never if one.must_hold] or (never if len(never) == len(asked) else [])
     if needed:
@@ -85,5 +85,5 @@ def verdict_of(asked: Sequence[Asked]) -> tuple[Verdict, str]:
     open_ = [one for one in met if one.open]
     if open_:
         name, answer = open_[0].name, open_[0].answer.value
-        return Verdict.UNKNOWN, f"{name!r} could not be ruled out ({answer}); nothing wrong in {LOOKED}"
+        return Verdict.UNKNOWN, f"{name!r} could not be ruled out ({answer}); nothing wrong in {far}"
     return Verdict.PROVED, ""

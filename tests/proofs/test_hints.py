@@ -1,15 +1,18 @@
 """What may help where a claim is neither proved nor broken."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 import z3
 
 from kvstage_model import pipelines, schemes
-from kvstage_model.operations import Operation, SyncEvent, WaitEvent
-from kvstage_model.parameters import SchemeFunction
+from kvstage_model.buffers import Buffer, Memory
+from kvstage_model.operations import Copy, Event, HostWrite, Operation, RecordEvent, SyncEvent, WaitEvent
+from kvstage_model.parameters import Declared, Parameter, SchemeFunction
+from kvstage_model.runs import by_row
 from kvstage_model.scheme import Scheme
+from kvstage_model.search import instances, looked
 from kvstage_model.variants import edited
 from kvstage_proofs.bounds_theorem import T7
 from kvstage_proofs.hazards import T1
@@ -19,7 +22,7 @@ from kvstage_proofs.loading import obligations
 from kvstage_proofs.obligation import Theorem
 from kvstage_proofs.query import Query
 from kvstage_proofs.result import T3
-from tests.proofs.claims import UNKNOWN, claim
+from tests.proofs.claims import PROVED, UNKNOWN, claim
 
 
 def without_aims(kind: type) -> Callable[[Scheme], Scheme]:
@@ -47,6 +50,40 @@ RING = edited(pipelines.ring_read, without_aims(SyncEvent))
 def test_a_wait_without_an_aim_is_named(function: SchemeFunction, named: str, theorem: Theorem[SchemeFunction]) -> None:
     text = hint(theorem.of(function, "mine"))
     assert text.startswith(f"; [{named}] has no aim: ")
+
+
+def recording(first: str) -> Declared:
+    """Waits for its copy by an event that is recorded on a stream before, too."""
+    rows, device = (Buffer(name, memory, 1, 1) for name, memory in (("rows", Memory.PINNED), ("device", Memory.DEVICE)))
+
+    def step(i: int) -> Iterator[Operation]:
+        yield HostWrite(rows.at(0, 0, 1))
+        yield Copy("a", rows.at(0, 0, 1), device.at(0, 0, 1))
+        yield RecordEvent(Event("e"), first)
+        yield RecordEvent(Event("e"), "a")
+        yield SyncEvent(Event("e"), aim=i)
+
+    return Declared(lambda n: Scheme("recording", (rows, device), n, step), (Parameter("n", int),))
+
+
+def test_an_event_on_two_streams_is_named_and_how_far_numbers_were_looked_at() -> None:
+    judgement = judge(T1.of(recording("b"), "mine"))
+    assert judgement.verdict is UNKNOWN
+    assert judgement.reason.endswith(
+        "nothing wrong in every choice of numbers up to 8, or of the least three, with up to 2 calls; event e[0] is recorded on "
+        "streams a and b: from such an event the proof draws nothing; record an event of its own on each stream"
+    )
+    assert judge(T1.of(recording("a"), "mine")).verdict is PROVED
+    assert hint(T1.of(recording("a"), "mine")) == ""
+
+
+def test_how_far_a_search_looks() -> None:
+    """The words, against the numbers that are tried."""
+    tried = [int(words.split(",")[0].removeprefix("n = ")) for _, words in instances(recording("a"))]
+    assert set(tried) == set(range(9))
+    assert looked(recording("a")).startswith("every choice of numbers up to 8, ")
+    for moving in (pipelines.ring_read, schemes.staged_read, by_row, "lemmas"):
+        assert looked(moving).startswith("every transfer of up to 3 rows in blocks of 1 and 2, ")
 
 
 @pytest.mark.parametrize("function", [pipelines.ring_read, pipelines.gather_read, schemes.staged_read])
