@@ -50,7 +50,7 @@ class Calls:
         self._under_way: deque[Pending] = deque()
         weakref.finalize(self, leave_to_device, device, self._under_way, self._runtime.quarantined).atexit = False
         self._last: tuple[TouchedBlocks, PagedRows] | None = None
-        self._closed = False
+        self._closed = self._forgetting = False
         self._process = os.getpid()
 
     def read(
@@ -228,15 +228,26 @@ class Calls:
 
     def _forget_what_has_ended(self) -> None:
         """Raises the error of work that has failed, once: a transfer that was dropped must not fail unseen."""
-        while self._under_way:
-            pending = self._under_way[0]
-            try:
-                if not pending.failed and not pending.query():
+        if self._forgetting:  # a hook has called: whoever had it told goes on behind it
+            return
+        self._forgetting = True
+        try:
+            for _ in range(len(self._under_way)):  # and not what hooks issue meanwhile: that might never end
+                if not self._under_way or not self._look_at(self._under_way[0]):
                     return
-            except BaseException:
-                self._forget(pending)
-                raise
+        finally:
+            self._forgetting = False
+
+    def _look_at(self, pending: Pending) -> bool:
+        """Whether work has ended, or failed: it is forgotten then."""
+        try:
+            if not pending.failed and not pending.query():
+                return False
+        except BaseException:
             self._forget(pending)
+            raise
+        self._forget(pending)
+        return True
 
     def _first_under_way(self) -> Pending | None:
         with self._lock:

@@ -29,11 +29,12 @@ AUTO = "auto"
 class Stager:
     """Reads rows of a sequence out of a pool, writes them into it, and copies blocks between pools, on one device.
 
-    `scheme` is a name of `kvstage_model.library.LIBRARY` (raises UnknownSchemeError for others), or a `Pair` of your
-    own: prove that first. With "auto" each call runs the one of the library that is expected to be the quickest for its
-    rows and memory: `Transfer.choice` says which, and why. What is expected comes from `costs`; None takes what the device
-    states of itself, or else measures it now, in some hundredths of a second: the device must be idle. `slots` is the number
-    of slots of "ring" and "gather" (raises SchemeError for schemes that have none).
+    `scheme` is a name of `kvstage_model.library.LIBRARY` (raises UnknownSchemeError for others), or a `Pair` of your own:
+    prove that first. With "auto" each call runs the one of the library that is expected to be the quickest for its rows
+    and memory: `Transfer.choice` says which, and why. What is expected comes from `costs`; None takes what the device
+    states of itself, or else measures it now, in some hundredths of a second and with 4 MiB of pinned memory beside any
+    budget: the device must be idle. `slots` is the number of slots of "ring" and "gather" (raises SchemeError for schemes
+    that have none).
 
     `pinned_bytes` bounds the pinned memory that the stager allocates; a call that needs more raises PinnedMemoryError, with
     nothing written. `on_transfer` is called with a `Moved` for each transfer that has ended, as soon as a wait, a query, or
