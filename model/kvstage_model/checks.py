@@ -1,6 +1,7 @@
 """What an operation of a scheme must be made of before the prover may speak of it."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 
 import z3
 
@@ -15,6 +16,9 @@ from .world import World
 
 def check_operation(world: World, scheme: Scheme, operation: Operation) -> None:
     """Raises UnsupportedError where an operation's rows are not numbers of rows in buffers that the scheme lists."""
+    for field in fields(operation):
+        if isinstance(getattr(operation, field.name), list):
+            raise UnsupportedError(f"a {type(operation).__name__} whose {field.name} is a list, which may change: make it a tuple")
     for access in (*reads(operation), *writes(operation)):
         numbers = (access.first, access.count) if isinstance(access, Paged) else (access.slot, access.start, access.count)
         if not all(_is_number(number) for number in numbers):

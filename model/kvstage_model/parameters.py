@@ -6,6 +6,9 @@
 transfer, `IntoLarger` and `IntoSmaller` for every one between two pools, an annotated `int` for every number of its
 range: one for each call, or one for all calls where a buffer that is kept is as large as it says. `Distinct[...]` promises
 that no pool block occurs twice in the table.
+
+All `Runs`, `Pieces` and `PagedRows` of a scheme are transfers of one pool, and all cuts have one longest part: what is proved
+of two of them says nothing of pools of two sizes. Between two pools there are `IntoLarger` and `IntoSmaller`.
 """
 
 from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ from kvstage_model import library, schemes
 from kvstage_model import model as module
 from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.model import SchemeModel
-from kvstage_model.operations import Copy, HostRead, HostWrite, Operation, SyncStream, reads, writes
+from kvstage_model.operations import Copy, HostRead, HostWrite, Launch, Operation, SyncStream, reads, writes
 from kvstage_model.parameters import AtLeast, SchemeFunction
 from kvstage_model.runs import PagedRows, Runs
 from kvstage_model.scheme import Direction, Result, Scheme
@@ -130,6 +130,15 @@ def slot_by_turn(runs: Runs) -> Scheme:
 def test_a_step_that_keeps_a_state_is_refused(function: SchemeFunction) -> None:
     with pytest.raises(UnsupportedError, match=IMPURE):
         SchemeModel(function)
+
+
+def test_a_list_of_rows_is_refused_by_name() -> None:
+    def lists(runs: Runs) -> Scheme:
+        rows: Any = [STAGE.at(0, 0, 1)]
+        return Scheme("lists", (STAGE,), runs.number, lambda i: [Launch("a", reads=rows)])
+
+    with pytest.raises(UnsupportedError, match="a Launch whose reads is a list, which may change: make it a tuple"):
+        SchemeModel(lists)
 
 
 def test_without_the_second_run_a_state_goes_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
