@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from .bounds import broken_bound, unaddressed
 from .paired import PairedRows
-from .parameters import SchemeFunction, declared, moves_rows, plain_values, values_of
+from .parameters import ParameterError, SchemeFunction, declared, moves_rows, plain_values, values_of
 from .races import HappensBefore, Race, races
 from .ranges import Flags
 from .runs import PagedRows, Piece, Pieces, Runs
@@ -68,7 +68,10 @@ def search(function: SchemeFunction, fault: Fault, most: int | None = None) -> C
 
 def looked(subject: object) -> str:
     """How far a search looks, in words: for a scheme function or whatever else a claim is about."""
-    numbers = callable(subject) and not moves_rows(declared(subject))
+    try:
+        numbers = callable(subject) and not moves_rows(declared(subject))
+    except ParameterError:
+        return LOOKED  # lemmas declare nothing that could be searched
     return LOOKED_AT_NUMBERS if numbers else LOOKED
 
 
