@@ -9,18 +9,21 @@ import z3
 from kvstage_model import divisors
 from kvstage_model.library import per_row_read, per_row_write
 from kvstage_model.runs import by_row
+from kvstage_proofs import query as query_module
 from kvstage_proofs.bounds_theorem import T7
 from kvstage_proofs.catalogue import catalogue
 from kvstage_proofs.hazards import T1
 from kvstage_proofs.lemmas import L1
 from kvstage_proofs.obligation import Obligation, Verdict
 from kvstage_proofs.partitions import P1
-from kvstage_proofs.query import Answer, Query, ask, check
+from kvstage_proofs.query import Answer, Query, ask
 from kvstage_proofs.result import T3
 from kvstage_proofs.stability import answers, copies, renamed
 
 UNSAT, SAT, UNKNOWN = Answer
 FEW, MANY = 5, 30
+FAR_TOO_FEW = 1_000
+"""Steps in which no copy of the gap lemma is answered, by far: they need some ten thousand, now more, now fewer."""
 
 
 def query(facts: list[str], doubt: str) -> Query:
@@ -74,10 +77,9 @@ def test_renaming_tells_symbols_apart_and_leaves_all_else() -> None:
 
 def test_a_copy_that_is_not_answered_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     (hard,) = [each for each in L1.queries(divisors.lemmas) if "gap lemma" in each.name]
-    needed = min(check([*hard.facts, hard.premise, hard.doubt], seed)[1] for seed in range(1, 9))
     assert answers(hard, FEW) == [UNSAT] * FEW
-    monkeypatch.setattr("kvstage_proofs.query.RLIMIT", needed // 2)
-    assert UNKNOWN in answers(hard, FEW)
+    monkeypatch.setattr(query_module, "RLIMIT", FAR_TOO_FEW)
+    assert answers(hard, FEW) == [UNKNOWN] * FEW
 
 
 def _hold(obligation: Obligation, number: int) -> None:
