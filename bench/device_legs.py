@@ -87,12 +87,14 @@ def measure(device: Any, rows: int, schemes: Sequence[str] = tuple(LIBRARY), rou
                 stats[leg.name] = leg.run()
                 seconds[leg.name].append(time.perf_counter() - began)
     flat = statistics.median(seconds[FLAT])
+    choice = stagers["auto"].choice(caches[0].paged, caches[0].table, 0, rows)
+    assert choice is not None, "auto says what it picks"
     values = {name: getattr(costs, name) for name in ("wait", "copy", "launch", "bandwidth", "host_bandwidth")}
     return {
         "rows": rows,
         "bytes": sum(cache.rows.nbytes for cache in caches),
         "costs": {"source": costs.source, "values": values, "kernels": sorted(memory.value for memory in costs.kernels)},
-        "picked": stagers["auto"].choice(caches[0].paged, caches[0].table, 0, rows).why,  # type: ignore[union-attr]
+        "picked": choice.why,
         "legs": [_row(leg.name, seconds[leg.name], stats[leg.name], flat, costs) for leg in legs],
     }
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -96,9 +97,9 @@ def forward_caches(tokens: int = TOKENS) -> tuple[Cache, ...]:
     return tuple(Cache(layer, kind, rows.clone()) for layer, kind, rows in _rows(cache, tokens))
 
 
-def _rows(cache: object, tokens: int) -> Iterator[tuple[int, str, torch.Tensor]]:
+def _rows(cache: Any, tokens: int) -> Iterator[tuple[int, str, torch.Tensor]]:
     """The rows of every cache, once their geometry has been looked at."""
-    found = list(cache.layers)  # type: ignore[attr-defined]
+    found = list(cache.layers)
     _require("number of layers", len(found), LAYERS)
     for index, layer in enumerate(found):
         _require(f"latent cache of layer {index}", tuple(layer.keys.shape), (1, 1, tokens, LATENT_WIDTH))

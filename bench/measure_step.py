@@ -4,7 +4,7 @@ import gc
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import torch
@@ -75,7 +75,7 @@ def measure_step(
 def _measured(
     make: Callable[[], Device[Any, Any]], recordings: list[Recording], sizes: Sizes, capacity: int, rounds: int, once: float
 ) -> list[Leg]:
-    with make() as device:  # type: ignore[attr-defined]
+    with closing(make()) as device:
         replay = Replay(device, [LATENT_WIDTH, INDEXER_WIDTH] * sizes.dsa_layers, capacity)
         with collected():
             return measure(replay, recordings, rounds=rounds, once=once)

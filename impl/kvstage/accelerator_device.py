@@ -126,7 +126,8 @@ class AcceleratorDevice:
             event.record(self._torch.current_stream(self.device) if after is None else after)
             event.wait(own)
         elif all(callable(getattr(after, name, None)) for name in ("record", "wait", "query")):
-            after.wait(own)  # type: ignore[attr-defined]  # torch.Event, or an Event of torch.cuda: they have no type in common
+            event_of_the_caller: Any = after  # torch.Event, or an Event of torch.cuda: they have no type in common
+            event_of_the_caller.wait(own)
         else:
             raise DeviceError(f"after is a {type(after).__name__}: it must be one of torch's streams or events")
 

@@ -2,22 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from kvstage_model.axioms import Moment
 from kvstage_model.buffers import Access, Buffer, Memory, Rows
 from kvstage_model.operations import (
-    Copy,
     HostCopy,
-    HostRead,
-    HostWrite,
-    Launch,
     Operation,
     QueryEvent,
     RecordEvent,
     SyncEvent,
     SyncStream,
     WaitEvent,
+    placed,
 )
 from kvstage_model.scheme import LOOP
 from kvstage_model.trace import Issued, Trace, TraceEvent
@@ -71,7 +67,7 @@ def _names(noted: Sequence[Noted]) -> Iterator[str]:
 def _placed(operation: Operation, regions: Regions) -> Operation:
     """An operation on buffers instead of addresses."""
 
-    def placed(rows: Access) -> Rows:
+    def place(rows: Access) -> Rows:
         assert isinstance(rows, Rows), "bytes are noted as runs"
         region = regions.find(rows.start, rows.count) if rows.count else None
         if region is None:
@@ -79,15 +75,4 @@ def _placed(operation: Operation, regions: Regions) -> Operation:
         buffer = Buffer(f"{region.memory.value} {region.number}", region.memory, 1, len(region.bytes))
         return buffer.at(0, rows.start - region.start, rows.count)
 
-    match operation:
-        case Copy() | HostCopy():
-            return replace(operation, source=placed(operation.source), target=placed(operation.target))
-        case HostRead():
-            return replace(operation, source=placed(operation.source))
-        case HostWrite():
-            return replace(operation, target=placed(operation.target))
-        case Launch():
-            reads, writes = (tuple(map(placed, accesses)) for accesses in (operation.reads, operation.writes))
-            return replace(operation, reads=reads, writes=writes)
-        case _:
-            return operation
+    return placed(operation, place)

@@ -26,7 +26,7 @@ from .opencl_kernels import Mover
 from .opencl_memory import Memories, Region
 from .opencl_queue import Gate, Mark, Queue
 from .pending import check_process
-from .times import Span
+from .times import Timing
 
 
 class OpenCLEvent:
@@ -38,13 +38,13 @@ class OpenCLEvent:
         self.last: Mark | None = None
 
 
-class OpenCLDevice(NamedStreams):
+class OpenCLDevice(Timing, NamedStreams):
     """Moves host memory to host memory by an OpenCL driver. Pools must be CPU tensors; DEVICE memory is host memory too.
 
     Memory is used where it lies (CL_MEM_USE_HOST_PTR on a device that shares the host's memory): kernels read and write
     pinned rows themselves, and the host sees them once it has waited. A context manager: leaving it closes the device.
     `copies`, `launches` (kernels) and `waits` (those that may block the host) count what was asked for since it was made.
-    Waits can be interrupted. Tensors are written unseen by their version counters.
+    Waits can be interrupted. What `timed` gives are the driver's own times. Tensors are written unseen by their version counters.
 
     Raises OpenCLMissingError where there is no pyopencl or no driver for the CPU; ForkedError where it is used in a process
     that was forked after it was made: the driver's threads are in the parent alone.
@@ -62,7 +62,6 @@ class OpenCLDevice(NamedStreams):
         self._queues: dict[str, Queue] = {}
         self._forgetting = threading.Lock()
         self._hold: Hold[Gate] | None = None
-        self._spans: list[Span] | None = None
         self._number = 0
         self._holds: list[Hold[Gate]] = []
         weakref.finalize(
@@ -181,21 +180,6 @@ class OpenCLDevice(NamedStreams):
             self._holds.remove(hold)
             hold.release()
 
-    @contextmanager
-    def timed(self) -> Iterator[list[Span]]:
-        """For tests and recorders: a span for everything that is put on a stream inside the `with`, in the order of issue.
-
-        The times are the driver's own. One at a time.
-        """
-        if self._spans is not None:
-            raise DeviceError("this device is timed already: leave the first `timed` before the next")
-        spans: list[Span] = []
-        self._spans = spans
-        try:
-            yield spans
-        finally:
-            self._spans = None
-
     def close(self) -> None:
         """Finishes all work. Raises the first error that nobody has waited for."""
         check_process(self._process)
@@ -226,11 +210,7 @@ class OpenCLDevice(NamedStreams):
         return queue, number, [gate.event] if gate else []
 
     def _put(self, queue: Queue, number: int, event: Any, *operands: object) -> Mark:
-        span = None
-        if self._spans is not None:
-            span = Span(queue.name)
-            self._spans.append(span)
-        return queue.put(number, event, operands, span)
+        return queue.put(number, event, operands, self._span(queue.name))
 
     def _let_go(self, stream: str, number: int) -> None:
         if self._hold:

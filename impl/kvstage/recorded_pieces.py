@@ -1,12 +1,11 @@
 """One size of rows for all memory that shares bytes, or copies to one another."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from math import gcd
-from typing import Any
 
 from kvstage_model.buffers import Access, Buffer, Listed, Paged, Rows, parts
-from kvstage_model.operations import Operation, moves, reads, writes
+from kvstage_model.operations import Operation, moves, placed, reads, writes
 from kvstage_model.trace import Issued
 
 
@@ -56,17 +55,14 @@ class Pieces:
 
     def changed(self, operation: Operation) -> Operation:
         """An operation with its accesses as they are told."""
-        return replace(operation, **{each.name: self._told(getattr(operation, each.name)) for each in fields(operation)})
+        return placed(operation, self._told)
 
-    def _told(self, value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(self._told(each) for each in value)
-        buffer = self._buffer(value) if isinstance(value, Rows | Paged) else None
-        shared = None if buffer is None else self._shared.get(buffer)
-        if buffer is None or shared is None or shared.whole is None:
-            return value
-        runs = [((start - shared.start) // shared.unit, length // shared.unit) for start, length in self._runs(value)]
-        if isinstance(value, Rows):
+    def _told(self, access: Access) -> Access:
+        shared = self._memory(access)
+        if shared is None or shared.whole is None:
+            return access
+        runs = [((start - shared.start) // shared.unit, length // shared.unit) for start, length in self._runs(access)]
+        if isinstance(access, Rows):
             return shared.whole.at(0, *runs[0])
         places = tuple((0, start + row) for start, count in runs for row in range(count))
         return Paged(shared.whole, Listed(places), 0, len(places))
@@ -75,6 +71,10 @@ class Pieces:
         """The buffer of an access; somebody else's stands for the one of its name and size."""
         return access.buffer if access.buffer in self._lies else self._known.get(_key(access.buffer))
 
+    def _memory(self, access: Access) -> _Shared | None:
+        buffer = self._buffer(access)
+        return None if buffer is None else self._shared.get(buffer)
+
     def _runs(self, access: Access) -> Iterator[tuple[int, int]]:
         buffer = self._buffer(access)
         assert buffer is not None
@@ -82,10 +82,10 @@ class Pieces:
 
     def _together(self, operations: Sequence[Operation]) -> list[list[_Shared]]:
         """Memory that rows move between: row r of the one is row r of the other, so their rows have one size."""
-        groups = {id(shared): [shared] for shared in self._shared.values()}
+        groups: dict[int, list[_Shared]] = {id(shared): [shared] for shared in self._shared.values()}
         for operation in operations:
             for pair in moves(operation):
-                one, other = (groups.get(id(self._shared.get(self._buffer(end)))) for end in pair)  # type: ignore[arg-type]
+                one, other = (groups.get(id(self._memory(end))) for end in pair)
                 if one is not None and other is not None and one is not other:
                     one += other
                     groups.update((id(shared), one) for shared in other)
@@ -95,12 +95,11 @@ class Pieces:
         """Gives each of these memories one buffer, where they can't stay as they are."""
         if all(len(shared.buffers) == 1 and not self._lies[shared.buffers[0]].bytewise for shared in together):
             return
-        mine = {buffer: shared for shared in together for buffer in shared.buffers}
+        mine = {id(shared) for shared in together}
         unit = 0
-        for access in touched:
-            shared = mine.get(self._buffer(access))  # type: ignore[arg-type]
-            for start, length in self._runs(access) if shared is not None else ():
-                unit = gcd(unit, start - shared.start, length)  # type: ignore[union-attr]
+        for access, memory in ((access, self._memory(access)) for access in touched):
+            if memory is not None and id(memory) in mine:
+                unit = gcd(unit, *(number for start, length in self._runs(access) for number in (start - memory.start, length)))
         for shared in together:
             first = min(shared.buffers, key=lambda buffer: self._lies[buffer].bytewise)  # a view was told which memory it is
             shared.unit = max(unit, 1)

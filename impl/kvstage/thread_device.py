@@ -23,7 +23,7 @@ from .host_kernels import Bytes as Bytes
 from .host_kernels import HostKernels
 from .named_streams import NamedStreams
 from .pending import check_process
-from .times import Span
+from .times import Timing
 from .worker import Record, Worker
 
 
@@ -36,14 +36,14 @@ class ThreadEvent:
         self.last: Record | None = None
 
 
-class ThreadDevice(NamedStreams):
+class ThreadDevice(Timing, NamedStreams):
     """Moves host memory to host memory on worker threads. Pools must be CPU tensors; DEVICE memory is host memory too.
 
     A context manager: leaving it closes the device. `copies`, `launches` (kernels) and `waits` (those that may block the
     host) count what was asked for since it was made. After an error, a stream skips what is queued behind it until a
-    wait or a query has raised the error. What is queued keeps its memory alive. Tensors are written through numpy,
-    unseen by their version counters. In a process that was forked after it was made, every call raises ForkedError: the
-    threads are in the parent alone.
+    wait or a query has raised the error; in what `timed` gives, the times of what was skipped stay 0. What is queued
+    keeps its memory alive. Tensors are written through numpy, unseen by their version counters. In a process that was
+    forked after it was made, every call raises ForkedError: the threads are in the parent alone.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,6 @@ class ThreadDevice(NamedStreams):
         self._workers: dict[str, Worker] = {}
         self._starting = threading.Lock()
         self._hold: Hold[threading.Event] | None = None
-        self._spans: list[Span] | None = None
         self._number = 0
 
     def view(self, memory: Memory, tensor: torch.Tensor) -> Bytes:
@@ -149,21 +148,6 @@ class ThreadDevice(NamedStreams):
             self._hold = None
             hold.release()
 
-    @contextmanager
-    def timed(self) -> Iterator[list[Span]]:
-        """For tests and recorders: a span for everything that is put on a stream inside the `with`, in the order of issue.
-
-        The workers note the times. Of work that is skipped after an error they stay 0. One at a time.
-        """
-        if self._spans is not None:
-            raise DeviceError("this device is timed already: leave the first `timed` before the next")
-        spans: list[Span] = []
-        self._spans = spans
-        try:
-            yield spans
-        finally:
-            self._spans = None
-
     def close(self) -> None:
         """Finishes all work and ends the threads. Raises the first error that nobody has waited for."""
         check_process(self._process)
@@ -196,13 +180,6 @@ class ThreadDevice(NamedStreams):
             self._hold.let_go(record.stream, record.number)
         record.block()
         record.check()
-
-    def _span(self, stream: str) -> Span | None:
-        if self._spans is None:
-            return None
-        span = Span(stream)
-        self._spans.append(span)
-        return span
 
     def _next(self) -> int:
         self._number += 1

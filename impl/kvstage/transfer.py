@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from .auto import Choice
 from .buffers import Loan
@@ -142,7 +142,7 @@ class Transfer(Generic[R]):
             raise ReleasedError("this transfer was released: its memory may hold other rows by now; copy what you keep before")
         if not self._asked:
             raise NotFinishedError("the rows may still be on their way: call wait() first, or query() until it is True")
-        return self._result  # type: ignore[return-value]  # None is a result of its own
+        return cast(R, self._result)  # None is a result of its own
 
     def release(self) -> None:
         """The rows have been used: their memory goes back to the stager, for other calls. The caller's own `out` stays his.

@@ -6,7 +6,7 @@ Unmerged, the number of pairs to judge grows with the square of the number of pa
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import z3
 
@@ -42,8 +42,7 @@ def identical(world: World, value: object, other: object) -> bool:
 
 def merge(world: World, condition: Term, value: T, other: T) -> T:
     """`value` where the condition holds, else `other`. Both have one shape."""
-    merged: Any = _merge(world, condition, value, other)
-    return merged  # type: ignore[no-any-return]
+    return cast(T, _merge(world, condition, value, other))
 
 
 def _merge(world: World, condition: Term, value: Any, other: Any) -> Any:

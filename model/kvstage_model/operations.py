@@ -5,7 +5,9 @@ Nothing compares by value: `==` between symbolic fields would fork the proof sil
 by name, with the functions at the end of this file.
 """
 
-from typing import TypeAlias
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any, TypeAlias
 
 from .buffers import Access, Paged, Rows
 from .records import record
@@ -184,6 +186,17 @@ def moves(operation: Operation) -> tuple[tuple[Access, Access], ...]:
     if isinstance(operation, CopyBatch):
         return operation.copies
     return ((operation.source, operation.target),) if isinstance(operation, Copy | Gather | Scatter | HostCopy) else ()
+
+
+def placed(operation: Operation, place: Callable[[Access], Access]) -> Operation:
+    """The operation with each of its accesses where `place` puts it."""
+    return replace(operation, **{field.name: _placed(getattr(operation, field.name), place) for field in fields(operation)})
+
+
+def _placed(value: Any, place: Callable[[Access], Access]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_placed(each, place) for each in value)
+    return place(value) if isinstance(value, Rows | Paged) else value
 
 
 def stream_of(operation: Operation) -> str | None:

@@ -9,7 +9,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from .replays import from_string
-from .schedules import NothingAsynchronousError, Schedule, TooManySchedulesError
+from .schedules import Schedule, TooManySchedulesError
 from .staging import StagingSchedule
 from .staging_plan import Plan
 
@@ -118,7 +118,7 @@ class _Runs:
                 pass
         except _RaisedError as error:
             return error.run
-        except (NothingAsynchronousError, TooManySchedulesError) as error:
+        except TooManySchedulesError as error:
             refused = error
         return self._run(Run(refused, False)) if refused else None
 

@@ -5,11 +5,10 @@ One type serves a simulated run, a recorded run and a counterexample.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from .axioms import Moment
-from .buffers import Access, Listed, Paged, Rows
-from .operations import Gather, Launch, OnStream, Operation, Release, Scatter, event_of, reads, stream_of, writes
+from .buffers import Access, Listed, Paged
+from .operations import Gather, Launch, OnStream, Operation, Release, Scatter, event_of, placed, reads, stream_of, writes
 from .scheme import Scheme
 
 ELSEWHERE = "elsewhere"
@@ -55,22 +54,10 @@ def unrolling_call(scheme: Scheme, call: int) -> Iterator[Issued]:
 
 def plain(operation: Operation) -> Operation:
     """A concrete operation as data alone: what a kernel reaches becomes a list of places."""
-    match operation:
-        case Gather():
-            return replace(operation, source=_listed(operation.source))
-        case Scatter():
-            return replace(operation, target=_listed(operation.target))
-        case Launch():
-            reads, writes = (tuple(map(_listed, accesses)) for accesses in (operation.reads, operation.writes))
-            return replace(operation, reads=reads, writes=writes)
-        case _:
-            return operation
+    return placed(operation, _listed) if isinstance(operation, Gather | Scatter | Launch) else operation
 
 
-AnyAccess = TypeVar("AnyAccess", Rows, Paged, Access)
-
-
-def _listed(access: AnyAccess) -> AnyAccess:
+def _listed(access: Access) -> Access:
     if not isinstance(access, Paged):
         return access
     places = tuple(access.rows.address(position) for position in range(access.first + access.count))

@@ -1,6 +1,5 @@
 """A model of the benchmark's kind that runs in milliseconds: two sparse attention layers, four caches of real rows."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,15 +23,6 @@ class Forgetful(ThreadDevice):
 
     def wait(self, event: Any) -> None:
         self.waits += 1
-
-
-@pytest.fixture(scope="session", autouse=True)
-def opencl_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A program that crashed once must not spoil later runs through the driver's cache."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("POCL_CACHE_DIR", str(tmp_path_factory.mktemp("pocl")))
-        patch.setenv("PYOPENCL_NO_CACHE", "1")
-        yield
 
 
 @pytest.fixture(scope="session")

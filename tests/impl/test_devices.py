@@ -43,7 +43,9 @@ def test_a_stream_is_in_order_and_a_wait_covers_it_all(late):
 
 
 def test_a_wait_for_a_stream_without_work_returns(late):
+    before = late.waits
     late.synchronize("never used")
+    assert late.waits == before + 1
 
 
 def test_an_event_waits_for_its_last_record(late):

@@ -6,6 +6,7 @@ from threading import Barrier, Thread, current_thread
 
 import pytest
 import torch
+from allocations import CountingDevice
 from broken import edited
 from plain import plain_read, random_blocks, random_rows, same
 
@@ -96,20 +97,8 @@ def test_the_epilogue_runs_once_behind_the_steps(device):
     assert (read.stats.copies, read.stats.waits) == (2, 3)
 
 
-class Counting(ThreadDevice):
-    """Remembers what was allocated."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.allocated: list[tuple[Memory, int]] = []
-
-    def allocate(self, memory, size):
-        self.allocated.append((memory, size))
-        return super().allocate(memory, size)
-
-
 def test_staging_memory_is_kept_and_grows_only():
-    with Counting() as device:
+    with CountingDevice() as device:
         stager = Stager(device, scheme="per_block")
         for size, width in [(4, 3), (4, 3), (2, 3), (4, 5), (2, 9), (4, 5)]:
             blocks = random_blocks(width, 3, size, (width,), torch.uint8)

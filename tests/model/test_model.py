@@ -143,7 +143,7 @@ def test_a_list_of_rows_is_refused_by_name() -> None:
 
 def test_without_the_second_run_a_state_goes_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "identical", lambda world, one, other: True)
-    SchemeModel(slot_by_turn)
+    assert [phase.name for phase in SchemeModel(slot_by_turn).phases] == ["loop"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import resource
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,18 +144,32 @@ def mutations(draw: st.DrawFn) -> bytes:
     return json.dumps(value).encode()
 
 
-@settings(max_examples=80, deadline=None)
-@given(mutations() | st.binary(max_size=60))
-@example(b"\xef\xbb\xbf{}")
-def test_a_spoiled_trace_is_a_trace_or_a_named_error(text: bytes) -> None:
-    tried(text)
+def spoiled(texts: st.SearchStrategy[bytes], examples: int) -> Counter[type]:
+    """What a reader makes of so many texts, by its type: any error that has no name is raised."""
+    seen: Counter[type] = Counter()
+
+    @settings(max_examples=examples, deadline=None)
+    @given(texts)
+    @example(GOOD.encode())
+    @example(b"\xef\xbb\xbf{}")
+    def spoil(text: bytes) -> None:
+        seen[type(tried(text))] += 1
+
+    spoil()
+    return seen
+
+
+def test_a_spoiled_trace_is_a_trace_or_a_named_error() -> None:
+    seen = spoiled(mutations() | st.binary(max_size=60), 80)
+    assert seen[Document] > 0
+    assert seen[TraceFormatError] > 20
 
 
 @pytest.mark.extended
-@settings(max_examples=6000, deadline=None)
-@given(mutations() | st.binary(max_size=300) | JSON.map(lambda value: json.dumps(value).encode()))
-def test_many_spoiled_traces(text: bytes) -> None:
-    tried(text)
+def test_many_spoiled_traces() -> None:
+    seen = spoiled(mutations() | st.binary(max_size=300) | JSON.map(lambda value: json.dumps(value).encode()), 6000)
+    assert seen[Document] > 20
+    assert seen[TraceFormatError] > 2000
 
 
 @settings(max_examples=30, deadline=None)
