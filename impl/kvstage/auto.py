@@ -76,7 +76,7 @@ class Auto:
         return fitting, {name: size for name, size in takes.items() if size > case.left}
 
     def _possible(self, case: Case) -> Iterator[str]:
-        """The schemes that the kinds of memory allow, but for those that a ring always beats."""
+        """The schemes that the kinds of memory allow, but for those that another one always beats."""
         kernels = self.costs.kernels
         if Memory.PAGEABLE in kernels:
             yield "gather_host"
@@ -85,7 +85,7 @@ class Auto:
         if case.pinned:
             yield "direct"
         if Memory.DEVICE in kernels:
-            yield "gather"
+            yield "gather_copy" if case.pinned else "gather"
         yield "ring"
         yield "per_run"
 

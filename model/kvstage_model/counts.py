@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import pipelines, schemes
+from .buffers import Memory
 from .library import SLOTS, Pair, runs_of, usual_chunk
 from .operations import Copy, Gather, Operation, Scatter, SyncEvent, SyncStream
 from .runs import PagedRows, by_block, by_chunk, by_row
@@ -52,6 +53,10 @@ BOUND: dict[str, Bound] = {
     "gather_host": Bound(
         Pair(schemes.gather_host_read, schemes.gather_host_write), lambda rows, slots, chunk, most: {"rows": rows}
     ),
+    "gather_copy": Bound(
+        Pair(schemes.gather_copy_read, schemes.gather_copy_write),
+        lambda rows, slots, chunk, most: {"pieces": by_chunk(rows, chunk)},
+    ),
     "gather": Bound(
         Pair(pipelines.gather_read, pipelines.gather_write),
         lambda rows, slots, chunk, most: {"pieces": by_chunk(rows, chunk), "device_slots": slots, "pinned_slots": slots},
@@ -73,6 +78,7 @@ def counts(name: str, direction: Direction, rows: PagedRows, *, slots: int = SLO
         return sum(past - first for first, past in ranges) + sum(issubclass(named.kind, kinds) for named in ONCE[loop])
 
     copies, launches = issued(Copy), issued(Gather, Scatter)
-    staged = len(scheme.buffers) > len(("pool", "host"))
+    callers = scheme.result.host if scheme.result else None
+    staged = any(buffer.memory is Memory.PINNED and buffer != callers for buffer in scheme.buffers)
     moved = length * (bool(copies) + bool(launches))  # each kind moves every row once
     return Counts(copies, issued(SyncStream, SyncEvent), launches, moved, length if staged else 0)

@@ -93,6 +93,16 @@ def gather_write(rows: Distinct[PagedRows], slots: Positive = SLOTS, chunk: Posi
     return pipelines.gather_write(by_chunk(rows, chunk), slots, slots)
 
 
+def gather_copy_read(rows: PagedRows, chunk: Positive = CHUNK) -> Scheme:
+    """A kernel for every `chunk` rows, and a copy of them into the pinned result; one wait."""
+    return schemes.gather_copy_read(by_chunk(rows, chunk))
+
+
+def gather_copy_write(rows: Distinct[PagedRows], chunk: Positive = CHUNK) -> Scheme:
+    """A copy for every `chunk` of the caller's pinned rows, and a kernel that unpacks them; one wait."""
+    return schemes.gather_copy_write(by_chunk(rows, chunk))
+
+
 def usual_chunk(rows: PagedRows) -> int:
     """About CHUNK rows, in whole blocks, and no more than there are to move: what a slot holds unless told otherwise."""
     return min(max(1, CHUNK // rows.block_size) * rows.block_size, max(1, rows.stop - rows.start))
@@ -117,6 +127,7 @@ LIBRARY = {
     "ring": Pair(ring_read, ring_write),
     "gather_pinned": Pair(gather_pinned_read, gather_pinned_write),
     "gather_host": Pair(gather_host_read, gather_host_write),
+    "gather_copy": Pair(gather_copy_read, gather_copy_write),
     "gather": Pair(gather_read, gather_write),
 }
 """What `Stager(device, scheme=NAME)` runs."""

@@ -97,6 +97,37 @@ def gather_host_write(rows: Distinct[PagedRows]) -> Scheme:
     return _scattered("gather_host write", rows, Memory.PAGEABLE)
 
 
+def gather_copy_read(pieces: Pieces[Piece]) -> Scheme:
+    """A kernel packs a piece on the device, a copy moves it to its place in the pinned result; one wait for all.
+
+    Both are on one stream, whose order keeps the packed rows until their copy has read them: a single slot is enough.
+    """
+    pool, out = pool_of(pieces), Buffer("out", Memory.PINNED, 1, pieces.length)
+    packed = Buffer("packed", Memory.DEVICE, 1, pieces.longest)
+
+    def step(i: int) -> Iterator[Operation]:
+        piece = pieces.part(i)
+        yield Gather(STREAM, Paged(pool, pieces, piece.position, piece.count), packed.at(0, 0, piece.count))
+        yield Copy(STREAM, packed.at(0, 0, piece.count), out.at(0, piece.position, piece.count))
+
+    result = Result(Direction.READ, pool, out, pieces.length, pieces.address, pieces.holder)
+    return Scheme("gather_copy read", (pool, packed, out), pieces.number, step, (SyncStream(STREAM),), result)
+
+
+def gather_copy_write(pieces: Distinct[Pieces[Piece]]) -> Scheme:
+    """A copy moves a piece of the caller's pinned rows to the device, a kernel unpacks it there; one wait for all."""
+    pool, rows = pool_of(pieces), Buffer("rows", Memory.PINNED, 1, pieces.length)
+    packed = Buffer("packed", Memory.DEVICE, 1, pieces.longest)
+
+    def step(i: int) -> Iterator[Operation]:
+        piece = pieces.part(i)
+        yield Copy(STREAM, rows.at(0, piece.position, piece.count), packed.at(0, 0, piece.count))
+        yield Scatter(STREAM, packed.at(0, 0, piece.count), Paged(pool, pieces, piece.position, piece.count))
+
+    result = Result(Direction.WRITE, pool, rows, pieces.length, pieces.address, pieces.holder)
+    return Scheme("gather_copy write", (pool, packed, rows), pieces.number, step, (SyncStream(STREAM),), result)
+
+
 def _gathered(name: str, rows: PagedRows, memory: Memory) -> Scheme:
     length = rows.stop - rows.start
     pool, out = pool_of(rows), Buffer("out", memory, 1, length)

@@ -2,7 +2,8 @@
 a call. T4 proves that they are exact, and that there are no others.
 
 So a call issues n copies and n waits where its partition has n parts: `per_row` one of each for every row, `per_block` for
-every block that the rows touch; `direct` n copies and one wait, `gather_pinned` and `gather_host` one kernel and one wait.
+every block that the rows touch; `direct` n copies and one wait, `gather_pinned` and `gather_host` one kernel and one wait,
+`gather_copy` n kernels, n copies and one wait.
 """
 
 from collections.abc import Callable
@@ -65,6 +66,8 @@ TALLIES: dict[SchemeFunction, Tally] = {
     schemes.gather_pinned_write: {Named(Scatter): once},
     schemes.gather_host_read: {Named(Gather): once},
     schemes.gather_host_write: {Named(Scatter): once},
+    schemes.gather_copy_read: {Named(Gather): each_piece, Named(Copy): each_piece},
+    schemes.gather_copy_write: {Named(Copy): each_piece, Named(Scatter): each_piece},
     pipelines.gather_read: {Named(Gather): each_piece, Named(Copy): each_piece, Named(SyncEvent): pieces_late},
     pipelines.gather_write: {Named(Copy): each_piece, Named(Scatter): each_piece, Named(SyncEvent): each_piece},
 }
@@ -85,6 +88,8 @@ ONCE: dict[SchemeFunction, tuple[Named, ...]] = {
     schemes.gather_pinned_write: _WAIT,
     schemes.gather_host_read: _WAIT,
     schemes.gather_host_write: _WAIT,
+    schemes.gather_copy_read: _WAIT,
+    schemes.gather_copy_write: _WAIT,
     pipelines.gather_read: (),
     pipelines.gather_write: _WAIT,
 }

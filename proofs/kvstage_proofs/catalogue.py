@@ -56,13 +56,15 @@ ENTRIES = (
     Entry("ring", pipelines.ring_read, pipelines.ring_write),
     Entry("gather_pinned", schemes.gather_pinned_read, schemes.gather_pinned_write, staging=False),
     Entry("gather_host", schemes.gather_host_read, schemes.gather_host_write, staging=False),
+    Entry("gather_copy", schemes.gather_copy_read, schemes.gather_copy_write),
     Entry("gather", pipelines.gather_read, pipelines.gather_write),
     Entry("copy", schemes.copy_read, schemes.copy_write, staging=False, into_pools=True),
     Entry("per_row", library.per_row_read, library.per_row_write),
     Entry("per_block", library.per_block_read, library.per_block_write),
     Entry("per_run", schemes.staged_read, schemes.staged_write),
 )
-"""The schemes. `staged`, `direct` and `ring` are proved over any runs, `gather` over any pieces; the others as they stand.
+"""The schemes. `staged`, `direct` and `ring` are proved over any runs, `gather_copy` and `gather` over any pieces; the others
+as they stand.
 
 `per_run` is `staged` over merged runs, whose number depends on the table, so no step of theirs can be asked symbolically.
 It is stated over any runs, as `staged` is, and `merged:P2` shows that merged runs are such: of a pool of one slot.

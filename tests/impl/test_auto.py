@@ -44,9 +44,10 @@ def seconds(name: str, rows: PagedRows, case: Case, costs: Costs, most: int) -> 
 
 def allowed(name: str, case: Case, costs: Costs) -> bool:
     """Whether a scheme can run with this memory, from what its buffers say."""
-    if name in ("direct", "gather_pinned") and not case.pinned:
+    if name in ("direct", "gather_pinned", "gather_copy") and not case.pinned:
         return False
-    reached = {"gather": Memory.DEVICE, "gather_pinned": Memory.PINNED, "gather_host": Memory.PAGEABLE}.get(name)
+    reached = {"gather_pinned": Memory.PINNED, "gather_host": Memory.PAGEABLE}.get(name)
+    reached = Memory.DEVICE if name in ("gather", "gather_copy") else reached
     return reached is None or reached in costs.kernels
 
 
@@ -83,6 +84,7 @@ def test_nothing_that_is_possible_is_quicker(case, kernels, times, bandwidths):
 
 
 NO_KERNELS = replace(PCIE_5, kernels=frozenset())
+KEPT_TO_THE_DEVICE = replace(PCIE_5, kernels=frozenset({Memory.DEVICE}))
 SCATTERED, IN_ORDER = [7, 2, 11, 0, 9, 4, 13, 6], [3, 4, 5, 6, 7, 8, 9, 10]
 
 
@@ -92,6 +94,7 @@ SCATTERED, IN_ORDER = [7, 2, 11, 0, 9, 4, 13, 6], [3, 4, 5, 6, 7, 8, 9, 10]
         (SCATTERED, 256, True, HOST, "gather_host"),
         (SCATTERED, 256, True, PCIE_5, "gather_pinned"),
         (SCATTERED, 256, False, PCIE_5, "gather"),
+        (SCATTERED, 256, True, KEPT_TO_THE_DEVICE, "gather_copy"),
         (SCATTERED, 256, True, NO_KERNELS, "direct"),
         (SCATTERED, 256, False, NO_KERNELS, "ring"),
         (IN_ORDER, 256, False, NO_KERNELS, "per_run"),

@@ -6,7 +6,7 @@ from broken import early_wait, edited, late_wait, unedited, without, without_wai
 from plain import plain_read, plain_write, random_blocks, random_rows, same
 
 from kvstage import PagedPool, SimDevice, Stager, Transfer
-from kvstage_model import pipelines
+from kvstage_model import pipelines, schemes
 from kvstage_model.library import LIBRARY, Pair, per_run_read, per_run_write, ring_read, ring_write
 from kvstage_model.operations import RecordEvent, SyncEvent, SyncStream, WaitEvent
 from kvstage_model.pipelines import COMPUTE
@@ -66,12 +66,19 @@ def gather(device_slots: int, pinned_slots: int, chunk: int = 1) -> Pair:
     )
 
 
+def gather_copy(chunk: int) -> Pair:
+    return Pair(
+        lambda rows: schemes.gather_copy_read(by_chunk(rows, chunk)), lambda rows: schemes.gather_copy_write(by_chunk(rows, chunk))
+    )
+
+
 PIPELINES = {
     "direct": LIBRARY["direct"],
     "gather_pinned": LIBRARY["gather_pinned"],
     "gather_host": LIBRARY["gather_host"],
     "per_run": Pair(lambda rows: per_run_read(rows, 8), lambda rows: per_run_write(rows, 8)),
     **{f"ring of {slots}": ring(slots) for slots in (1, 2, 3)},
+    **{f"gather_copy, {chunk} a slot": gather_copy(chunk) for chunk in (1, 2, 9)},
     **{
         f"gather of {device_slots} and {pinned_slots}, {chunk} a slot": gather(device_slots, pinned_slots, chunk)
         for device_slots, pinned_slots, chunk in [(1, 1, 1), (1, 2, 1), (2, 1, 1), (2, 2, 1), (1, 1, 2), (2, 3, 2), (4, 4, 4)]
@@ -111,6 +118,8 @@ MISTAKES = [
     ("gather_pinned", "write", LAST, True),
     ("gather_host", "read", LAST, True),
     ("gather_host", "write", LAST, True),
+    ("gather_copy, 2 a slot", "read", LAST, True),
+    ("gather_copy, 2 a slot", "write", LAST, True),
     ("per_run", "read", LAST, True),
     ("per_run", "write", LAST, True),
     ("gather of 1 and 2, 1 a slot", "read", SYNC, True),

@@ -29,7 +29,7 @@ ROWS = PagedRows(TABLE.__getitem__, 4, 2, 1, 6)
 
 def scheme(name: str):
     options = {"slots": 2} if name in ("ring", "gather") else {}
-    return LIBRARY[name].read(ROWS, **options, **({"chunk": usual_chunk(ROWS)} if name == "gather" else {}))
+    return LIBRARY[name].read(ROWS, **options, **({"chunk": usual_chunk(ROWS)} if name in ("gather", "gather_copy") else {}))
 
 
 def recorded(name: str, calls: int = 1, timed: bool = False, kind: Callable[[], Any] = ThreadDevice) -> Trace:

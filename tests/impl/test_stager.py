@@ -51,6 +51,7 @@ def expected_stats(
         "ring": Stats(blocks, blocks + last, moved, 0),
         "gather_pinned": Stats(0, 1, moved, 1),
         "gather_host": Stats(0, 1, moved, 1),
+        "gather_copy": Stats(chunks, 1, 2 * moved, chunks),
         "gather": Stats(chunks, chunks + last, 2 * moved, chunks),
     }[scheme]
 

@@ -12,7 +12,7 @@ from broken import changed, without
 from plain import Blocks, plain_read, plain_write, random_blocks, random_rows, same
 
 from kvstage import PagedPool, SimDevice, Stager, Transfer
-from kvstage_model import pipelines
+from kvstage_model import pipelines, schemes
 from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY, Pair, ring_read, ring_write
 from kvstage_model.operations import Copy, Operation, SyncStream
@@ -34,6 +34,12 @@ def gather(device_slots: int, pinned_slots: int) -> Pair:
     return Pair(
         lambda rows: pipelines.gather_read(by_chunk(rows, 2), device_slots, pinned_slots),
         lambda rows: pipelines.gather_write(by_chunk(rows, 2), device_slots, pinned_slots),
+    )
+
+
+def gather_copy(chunk: int) -> Pair:
+    return Pair(
+        lambda rows: schemes.gather_copy_read(by_chunk(rows, chunk)), lambda rows: schemes.gather_copy_write(by_chunk(rows, chunk))
     )
 
 
@@ -200,6 +206,7 @@ SCHEMES: dict[str, str | Pair] = {
     "direct": LIBRARY["direct"],
     "gather_pinned": LIBRARY["gather_pinned"],
     "gather_host": LIBRARY["gather_host"],
+    "gather_copy, 2 a slot": gather_copy(2),
     "gather(1, 1)": gather(1, 1),
     "gather(1, 2)": gather(1, 2),
     "gather(2, 1)": gather(2, 1),

@@ -9,12 +9,14 @@ from kvstage_model.operations import Copy, Gather, Scatter
 from kvstage_model.paired import IntoLarger, IntoSmaller, small_pairs
 from kvstage_model.parameters import SchemeFunction, declared
 from kvstage_model.races import races
-from kvstage_model.runs import PagedRows, Runs, by_block, by_row
+from kvstage_model.runs import PagedRows, Pieces, Runs, by_block, by_chunk, by_row
 from kvstage_model.schemes import (
     copy_read,
     copy_write,
     direct_read,
     direct_write,
+    gather_copy_read,
+    gather_copy_write,
     gather_host_read,
     gather_host_write,
     gather_pinned_read,
@@ -26,7 +28,8 @@ from kvstage_model.trace import unroll
 from tests.model.delivering import right, right_on_every_schedule, rows, some, unwaited, wrong_somewhere
 
 KERNELS = (gather_pinned_read, gather_pinned_write, gather_host_read, gather_host_write)
-SCHEMES = (staged_read, staged_write, direct_read, direct_write, copy_read, copy_write, *KERNELS)
+COPIES = (staged_read, staged_write, direct_read, direct_write, copy_read, copy_write)
+SCHEMES = (*COPIES, *KERNELS, gather_copy_read, gather_copy_write)
 ROWS = PagedRows((3, 0, 4, 1).__getitem__, 5, 3, 2, 11)
 """Nine rows of four blocks of 3: one row of block 3, blocks 0 and 4, two rows of block 1."""
 
@@ -88,7 +91,7 @@ def test_an_empty_transfer_moves_nothing(function: SchemeFunction) -> None:
     nothing = PagedRows(ROWS.table, 5, 3, 4, 4)
     (parameter,) = declared(function)
     kinds = {PagedRows: nothing, Runs: by_block(nothing), IntoLarger: next(small_pairs(IntoLarger, nothing, distinct=True))}
-    kinds[IntoSmaller] = kinds[IntoLarger]
+    kinds |= {IntoSmaller: kinds[IntoLarger], Pieces: by_chunk(nothing, 2)}
     scheme = function(**{parameter.name: kinds[parameter.kind]})
     assert not any(isinstance(each.operation, Copy | Gather | Scatter) for each in unroll([scheme]))
     assert scheme.steps == 0
