@@ -6,7 +6,7 @@ import sys
 BENCHMARKS = {
     "prefill": "stage the caches of a GLM-5.3-Flash prefill, by row and by block",
     "device_check": "the tests that need an accelerator, and the caches of a prefill by every scheme on it",
-    "host": "the caches of a prefill in memory that the CPU addresses, beside flat copies",
+    "schemes": "the caches of a prefill by the schemes that suit a device, beside flat copies",
     "step": "staging against the rest of a GLM-5.3-Flash forward pass, by every scheme",
 }
 """The module of each benchmark, in this package, and what it does. Each has `main(argv) -> exit code`."""

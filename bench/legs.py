@@ -66,10 +66,12 @@ def legs(device: ThreadDevice, caches: tuple[Cache, ...]) -> list[Leg]:
 
     found = [Leg("flat", "one copy", "read", one_copy, [flat_out], [flat])]
     written_pages, pages = [pool.tensor for pool in written], [pool.tensor for pool in pools]
-    for scheme, loop in zip(SCHEMES, (row_loop, block_loop), strict=True):
+    loops = (row_loop, row_loop_of_writes), (block_loop, block_loop_of_writes)
+    for scheme, (reading, writing) in zip(SCHEMES, loops, strict=True):
         found += [
-            Leg("by hand", scheme, "read", _by_hand(device, loop, pools, outs), outs, rows),
+            Leg("by hand", scheme, "read", _by_hand(device, reading, pools, outs), outs, rows),
             Leg("library", scheme, "read", _library_read(device, scheme, pools, outs), outs, rows),
+            Leg("by hand", scheme, "write", _by_hand(device, writing, written, rows), written_pages, pages),
             Leg("library", scheme, "write", _library_write(device, scheme, written, rows), written_pages, pages),
         ]
     return found
@@ -98,8 +100,8 @@ def _library_write(device: ThreadDevice, scheme: str, pools: list[Paged], rows: 
 
 
 Loop = Callable[[ThreadDevice, Bytes, list[int], Bytes, Bytes], None]
-"""Reads one cache: device, pool [num_blocks, block_size, row_bytes], table, staging [block_size, row_bytes] that is
-used again and again, out [tokens, row_bytes]. All uint8."""
+"""Moves one cache: device, pool [num_blocks, block_size, row_bytes], table, staging [block_size, row_bytes] that is
+used again and again, and the rows at the host, [tokens, row_bytes]. All uint8."""
 
 
 def row_loop(device: ThreadDevice, pool: Bytes, table: list[int], stage: Bytes, out: Bytes) -> None:
@@ -122,19 +124,39 @@ def block_loop(device: ThreadDevice, pool: Bytes, table: list[int], stage: Bytes
         device.host_copy(staged, part)
 
 
-def _by_hand(device: ThreadDevice, loop: Loop, pools: list[Paged], outs: list[torch.Tensor]) -> Callable[[], None]:
+def row_loop_of_writes(device: ThreadDevice, pool: Bytes, table: list[int], stage: Bytes, rows: Bytes) -> None:
+    """The same the other way."""
+    staged = stage[:1]
+    for row in range(len(rows)):
+        start = row % BLOCK_SIZE
+        device.host_copy(rows[row : row + 1], staged)
+        device.copy(STREAM, staged, pool[table[row // BLOCK_SIZE], start : start + 1])
+        device.synchronize(STREAM)
+
+
+def block_loop_of_writes(device: ThreadDevice, pool: Bytes, table: list[int], stage: Bytes, rows: Bytes) -> None:
+    """The same the other way."""
+    for k, block in enumerate(table):
+        part = rows[k * BLOCK_SIZE : (k + 1) * BLOCK_SIZE]
+        staged = stage[: len(part)]
+        device.host_copy(part, staged)
+        device.copy(STREAM, staged, pool[block, : len(part)])
+        device.synchronize(STREAM)
+
+
+def _by_hand(device: ThreadDevice, loop: Loop, pools: list[Paged], at_host: list[torch.Tensor]) -> Callable[[], None]:
     def arguments() -> Iterator[tuple[Bytes, list[int], Bytes, Bytes]]:
-        for pool, out in zip(pools, outs, strict=True):
+        for pool, rows in zip(pools, at_host, strict=True):
             blocks, size, width = pool.tensor.shape
             pages = device.view(Memory.DEVICE, raw(pool.tensor).view(blocks, size, -1))
-            stage = _handle(device, torch.zeros(size, width, dtype=out.dtype), size)
-            yield pages, pool.table, stage, _handle(device, out, len(out))
+            stage = _handle(device, torch.zeros(size, width, dtype=rows.dtype), size)
+            yield pages, pool.table, stage, _handle(device, rows, len(rows))
 
     prepared = list(arguments())
 
     def run() -> None:
-        for pages, table, stage, out in prepared:
-            loop(device, pages, table, stage, out)
+        for pages, table, stage, rows in prepared:
+            loop(device, pages, table, stage, rows)
 
     return run
 

@@ -16,6 +16,7 @@ import torch
 from kvstage import ThreadDevice
 
 from .glm import TOKENS, Cache, GeometryError, forward_caches, one_thread
+from .interpreter import microseconds
 from .legs import SCHEMES, STREAM, Leg, WrongBytesError, legs
 from .pools import BLOCK_SIZE, raw
 
@@ -24,6 +25,7 @@ VERSION = 1
 ROUNDS = {"one copy": 3, "per_row": 2, "per_block": 3}
 """How often each scheme is timed. Two by row: they take most of the run."""
 ROUND_TRIPS = 2000
+BY = ("library", "by hand")
 
 
 def main(argv: list[str]) -> int:
@@ -91,6 +93,8 @@ def measure(caches: tuple[Cache, ...], machine: dict[str, Any]) -> dict[str, Any
         "legs": rows,
         "wait_microseconds": wait * 1e6,
         "row_to_block": _row_to_block(rows),
+        "library_to_hand": _library_to_hand(rows),
+        "operation_microseconds": microseconds(),
     }
 
 
@@ -110,9 +114,13 @@ def table(report: dict[str, Any]) -> str:
     for row in report["legs"]:
         times = f"{row['milliseconds']:13.1f} {row['to_flat']:13.1f}"
         lines.append(f"{row['leg']:26} {row['copies']:8} {row['waits']:8} {times}")
-    ratios = ", ".join(f"{value:.1f} ({name})" for name, value in report["row_to_block"].items())
-    lines += ["", f"per_row / per_block: {ratios}", f"one wait, with a copy of one byte: {report['wait_microseconds']:.1f} us"]
-    return "\n".join(lines)
+    ratios, hand, idle = (
+        ", ".join(f"{value:.{digits}f} ({name})" for name, value in report[key].items())
+        for key, digits in (("row_to_block", 1), ("library_to_hand", 2), ("operation_microseconds", 1))
+    )
+    wait = f"one wait, with a copy of one byte: {report['wait_microseconds']:.1f} us"
+    own = f"one operation of the library, on a device that does nothing: {idle} us"
+    return "\n".join([*lines, "", f"per_row / per_block: {ratios}", f"library / by hand: {hand}", wait, own])
 
 
 def _verified(device: ThreadDevice, leg: Leg) -> tuple[int, int, int]:
@@ -142,6 +150,11 @@ def _wait_seconds(device: ThreadDevice) -> float:
 def _row_to_block(rows: list[dict[str, Any]]) -> dict[str, float]:
     row, block = ({f"{r['direction']}, {r['by']}": r["milliseconds"] for r in rows if r["scheme"] == scheme} for scheme in SCHEMES)
     return {name: row[name] / block[name] for name in row}
+
+
+def _library_to_hand(rows: list[dict[str, Any]]) -> dict[str, float]:
+    library, hand = ({f"{r['scheme']} {r['direction']}": r["milliseconds"] for r in rows if r["by"] == by} for by in BY)
+    return {name: library[name] / hand[name] for name in library}
 
 
 def _input(caches: tuple[Cache, ...]) -> dict[str, int]:

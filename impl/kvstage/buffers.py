@@ -72,9 +72,12 @@ class Buffers:
             return Loan(self, memory, fitting)
 
     def take_back(self, memory: Memory, tensor: torch.Tensor) -> None:
-        """Keeps memory for the next call that needs as much, if there will be one."""
+        """Keeps memory for the next call that needs as much, if there will be one.
+
+        But no device memory, which a stream may still be at work on, and keeps: only what is put behind that may use it.
+        """
         with self._lock:
-            if not self._closed:
+            if not self._closed and memory is not Memory.DEVICE:
                 self._kept[memory].append(tensor)
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from kvstage_model.buffers import Buffer
+from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.operations import SyncStream
 from kvstage_model.records import record
 from kvstage_model.scheme import Result, Scheme
@@ -55,9 +55,10 @@ class Runtime:
         A scheme may take a pool without gaps between its blocks for a single slot, so that runs can cross blocks. `after`
         orders each stream of the scheme behind work of the caller, as `Device.order_after` says. `loans` is
         memory under `host` that goes back where the call breaks off. A wait for a stream that is all of the epilogue is
-        left to the caller where the scheme has no staging memory: then nothing that the next call of this runtime uses is
-        still in use. Raises SchemeError where the scheme has no result to bind them to, binds them to other sizes, or does
-        something that can't be run.
+        left to the caller where the scheme stages nothing in memory that the host addresses, and has put all its work on
+        that stream: then the next call uses nothing that is still in use, but device memory behind it on the same stream
+        ("gather_copy between kernels" proves that this is enough). Raises SchemeError where the scheme has no result to bind
+        them to, binds them to other sizes, or does something that can't be run.
         """
         streams: list[str] = []
         try:
@@ -65,18 +66,19 @@ class Runtime:
             if scheme.result is None:
                 raise SchemeError(f"scheme {scheme.name!r} states no result, which says what buffers are the caller's: give it one")
             given = _given(scheme, scheme.result, pool, host)
-            memory = {buffer.name: self._memory(scheme, buffer, given, pool.shape[2]) for buffer in scheme.buffers}
+            staged: list[torch.Tensor] = []
+            memory = {buffer.name: self._memory(scheme, buffer, given, staged, pool.shape[2]) for buffer in scheme.buffers}
             events = {} if scheme.fresh_events else self._events.setdefault(scheme.name, {})
             run = Performer(self._device, memory, events, self._addresses, pool.shape[2], scheme.result.length, streams, after)
-            last = _last_wait(scheme, given)
             run.perform(scheme.prologue)
             for i in range(scheme.steps):
                 run.perform(scheme.step(i))
+            last = _last_wait(scheme, given, streams)
             run.perform(() if last else scheme.epilogue)
             pending = None
             if last is not None:
                 pending = Pending(self._device, last)
-                pending.mark(pool, host)
+                pending.mark(pool, host, *staged)
         except BaseException:
             self._break_off(streams, (pool, host), loans)
             raise
@@ -117,11 +119,14 @@ class Runtime:
         for stream in streams:
             self.doubt(stream, (*memory, *(loan.tensor for loan in staged)))
 
-    def _memory(self, scheme: Scheme, buffer: Buffer, given: dict[str, torch.Tensor], row_bytes: int) -> Bound:
+    def _memory(
+        self, scheme: Scheme, buffer: Buffer, given: dict[str, torch.Tensor], staged: list[torch.Tensor], row_bytes: int
+    ) -> Bound:
         tensor = given.get(buffer.name)
         if tensor is None:
-            staged = self._staging.take(scheme.name, buffer.name, buffer.memory, buffer.slots * buffer.rows * row_bytes)
-            tensor = staged.view(buffer.slots, buffer.rows, row_bytes)
+            taken = self._staging.take(scheme.name, buffer.name, buffer.memory, buffer.slots * buffer.rows * row_bytes)
+            tensor = taken.view(buffer.slots, buffer.rows, row_bytes)
+            staged.append(tensor)
         return self._device.view(buffer.memory, tensor), buffer.slots, buffer.rows
 
 
@@ -139,10 +144,12 @@ def _given(scheme: Scheme, result: Result, pool: torch.Tensor, host: torch.Tenso
     return {result.pool.name: pool, result.host.name: host}
 
 
-def _last_wait(scheme: Scheme, given: dict[str, torch.Tensor]) -> str | None:
-    """The stream whose wait can be left to the caller."""
-    own_memory = any(buffer.name not in given for buffer in scheme.buffers)
-    if own_memory or len(scheme.epilogue) != 1:
+def _last_wait(scheme: Scheme, given: dict[str, torch.Tensor], streams: Sequence[str]) -> str | None:
+    """The stream whose wait can be left to the caller, of the streams that the call has put work on."""
+    own = [buffer.memory for buffer in scheme.buffers if buffer.name not in given]
+    if len(scheme.epilogue) != 1 or any(memory is not Memory.DEVICE for memory in own):
         return None
     last = scheme.epilogue[0]
-    return last.stream if isinstance(last, SyncStream) else None
+    if not isinstance(last, SyncStream) or (own and any(stream != last.stream for stream in streams)):
+        return None
+    return last.stream

@@ -50,13 +50,14 @@ class Stager:
     tensors made there can be read and written from anywhere.
 
     What is proved, and what is not. The theorems are about one scheme, called again and again, each call behind the end
-    of the one before. "per_row", "per_block", "per_run", "ring", "gather" and "gather_copy" are run just so: all of their
-    waits are inside the call. "direct", "gather_pinned" and "gather_host" end with one wait, which is `Transfer.wait`: a caller who
-    waits for each transfer before the next call runs what is proved. One who has several under way relies on their stream,
-    which is in order (A3), and on their having no memory in common but the caller's: `batch session` proves that a write
-    and a read by "direct" then have no hazard; that each row is right, and that the other two are like it, is an argument,
-    not one of the theorems. Nobody else may write the rows of a call, nor read those it writes, before its transfer is
-    done: the library does not look for that.
+    of the one before. "per_row", "per_block", "per_run", "ring" and "gather" are run just so: all of their waits are inside
+    the call. "direct", "gather_pinned", "gather_host" and "gather_copy" end with one wait, which is `Transfer.wait`: a caller
+    who waits for each transfer before the next call runs what is proved. One who has several under way relies on their
+    stream, which is in order (A3), and on their having no memory in common but the caller's, and device memory that only
+    work on that stream touches: `batch session` proves that a write and a read by "direct" then have no hazard, and
+    "gather_copy between kernels" that no call of it needs a wait for the one before; that each row is right, and that the
+    others are like "direct", is an argument, not one of the theorems. Nobody else may write the
+    rows of a call, nor read those it writes, before its transfer is done: the library does not look for that.
 
     Memory that work under way may touch is kept by the transfer and by the stager, also when the transfer is dropped;
     and by the device, when both are. `close`, or leaving the `with`, waits for all of it. A call that breaks off, by
@@ -105,8 +106,8 @@ class Stager:
     ) -> Transfer[torch.Tensor]:
         """Rows [start, stop) of the sequence whose blocks the table lists, in order: [stop - start, *row] at the host.
 
-        `out` takes them where it is given: contiguous, on the CPU (pinned, for "direct", "gather_pinned" and "gather_copy" on an
-        accelerator), of the pool's dtype, and sharing no memory with the pool. With dtype=torch.float32 rows of a bf16
+        `out` takes them where it is given: contiguous, on the CPU (pinned, for "direct", "gather_pinned" and "gather_copy"
+        on an accelerator), of the pool's dtype, and sharing no memory with the pool. With dtype=torch.float32 rows of a bf16
         pool are converted, exactly, when `wait` returns or `query` is True, and `out` is f32. The call comes behind
         `after`: an event or a stream of the caller's, as the device has them; None is the caller's current stream, on
         devices that know one. Raises a KVStageError, with nothing written, where anything does not fit.
@@ -125,8 +126,8 @@ class Stager:
     ) -> Transfer[None]:
         """Puts `rows`, [n, *row], at rows [start, start + n) of the sequence; all other rows of the pool stay as they are.
 
-        `rows` is contiguous, on the CPU (pinned, for "direct", "gather_pinned" and "gather_copy" on an accelerator), of the pool's
-        dtype, and shares no memory with the pool. With dtype=torch.float32 `rows` is f32 and the pool bf16: the call
+        `rows` is contiguous, on the CPU (pinned, for "direct", "gather_pinned" and "gather_copy" on an accelerator), of the
+        pool's dtype, and shares no memory with the pool. With dtype=torch.float32 `rows` is f32 and the pool bf16: the call
         rounds to the nearest, ties to even (see `kvstage.convert` for NaNs), and has done with `rows` when it returns. No
         block may be listed twice among those touched. `after` as for `read`. Raises a KVStageError, with nothing
         written, where anything does not fit.

@@ -15,8 +15,9 @@ Key = tuple[str, str, Memory]
 class Staging:
     """Staging memory by scheme and buffer, for one call at a time.
 
-    Between calls nothing is under way on it: a scheme that has staging memory makes all its waits inside its call. So what
-    is of other schemes than the one that asks may go back, and does where pinned memory runs short.
+    Between calls nothing is under way on what the host addresses: a scheme that stages there makes all its waits inside its
+    call. So what is of other schemes than the one that asks may go back, and does where pinned memory runs short. Device
+    memory may still be in use, by one stream, which does its work in order: the next call of the scheme comes behind it.
     """
 
     def __init__(self, buffers: Buffers) -> None:

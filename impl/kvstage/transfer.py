@@ -49,8 +49,8 @@ class Moved:
 class Transfer(Generic[R]):
     """Rows on their way: ask with `query()`, or `wait()`, then take the `result()`, then `release()` it.
 
-    "direct", "gather_pinned" and "gather_host" return while their rows are under way, and `wait` is the one wait that the
-    scheme ends with. The other schemes finish inside the call, so their transfers never block; `result()` asks for a
+    "direct", "gather_pinned", "gather_host" and "gather_copy" return while their rows are under way, and `wait` is the one
+    wait that the scheme ends with. The other schemes finish inside the call, so their transfers never block; `result()` asks for a
     `wait()` or a `query()` all the same: code that forgets it must not work only as long as the scheme is a slow one.
 
     Until then the caller leaves the rows alone on both sides: he reads none of the target, and writes none of the

@@ -63,6 +63,8 @@ PROVED = (
     ("direct between kernels", "write", edited(schemes.direct_write, to_the_caller)),
     ("gather_pinned between kernels", "read", edited(schemes.gather_pinned_read, to_the_caller)),
     ("gather_pinned between kernels", "write", edited(schemes.gather_pinned_write, to_the_caller)),
+    ("gather_copy between kernels", "read", edited(schemes.gather_copy_read, to_the_caller)),
+    ("gather_copy between kernels", "write", edited(schemes.gather_copy_write, to_the_caller)),
 )
 """Ways to call a scheme that hold."""
 

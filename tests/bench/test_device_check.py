@@ -82,17 +82,17 @@ def test_tests_that_never_end_are_a_failure(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_the_host_is_measured_in_the_same_way(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["host", "--rows", "40", "--json", str(tmp_path / "host.json")]) == 0
+    assert main(["schemes", "HostDevice", "--rows", "40", "--json", str(tmp_path / "host.json")]) == 0
     shown, found = capsys.readouterr().out, json.loads((tmp_path / "host.json").read_text(encoding="utf-8"))
     legs = {leg["leg"]: leg for leg in found["legs"]}
     assert legs.keys() >= {FLAT, "gather_host read", "gather_host write", "auto read"}
     assert (legs["gather_host read"]["launches"], legs["gather_host read"]["waits"]) == (CACHES, 1)
     assert all(len(leg["rounds"]) == 15 for leg in legs.values())
     assert "gather_host write" in shown
-    assert (found["benchmark"], found["rows"]) == ("host", 40)
+    assert (found["benchmark"], found["rows"]) == ("schemes", 40)
 
 
 def test_rows_are_counted_from_one() -> None:
-    for name in ("host", "device_check"):
+    for name in (["schemes", "HostDevice"], ["device_check"]):
         with pytest.raises(SystemExit, match="2"):
-            main([name, "--rows", "0"])
+            main([*name, "--rows", "0"])

@@ -10,7 +10,7 @@ import pytest
 
 from bench import __main__ as command
 from bench import legs, prefill
-from bench.legs import block_loop, row_loop
+from bench.legs import block_loop, block_loop_of_writes, row_loop
 from kvstage import ThreadDevice
 from kvstage.thread_device import Bytes
 
@@ -31,16 +31,20 @@ def test_every_leg_is_counted_and_verified_and_told_twice(tmp_path: Path, capsys
         "one flat copy": (1, 1, CACHE_BYTES),
         "per_row read, by hand": (ROWS, ROWS, CACHE_BYTES),
         "per_row read, library": (ROWS, ROWS, CACHE_BYTES),
+        "per_row write, by hand": (ROWS, ROWS, POOL_BYTES),
         "per_row write, library": (ROWS, ROWS, POOL_BYTES),
         "per_block read, by hand": (BLOCKS, BLOCKS, CACHE_BYTES),
         "per_block read, library": (BLOCKS, BLOCKS, CACHE_BYTES),
+        "per_block write, by hand": (BLOCKS, BLOCKS, POOL_BYTES),
         "per_block write, library": (BLOCKS, BLOCKS, POOL_BYTES),
     }
     assert (report["version"], report["benchmark"]) == (1, "prefill")
     assert report["input"] == {"tokens": TOKENS, "caches": 22, "block_size": 32, "bytes": CACHE_BYTES}
     assert report["machine"]["torch_threads"] == 1
-    assert set(report["row_to_block"]) == {"read, by hand", "read, library", "write, library"}
-    assert [len(leg["rounds"]) for leg in report["legs"]] == [3, 2, 2, 2, 3, 3, 3]
+    assert set(report["row_to_block"]) == {f"{way}, {by}" for way in ("read", "write") for by in ("by hand", "library")}
+    assert set(report["library_to_hand"]) == {f"{scheme} {way}" for scheme in legs.SCHEMES for way in ("read", "write")}
+    assert report["operation_microseconds"].keys() == {"per_row", "ring"}
+    assert [len(leg["rounds"]) for leg in report["legs"]] == [3, *[2] * 4, *[3] * 4]
     lines = capsys.readouterr().out.splitlines()
     for name, (copies, waits, _) in found.items():
         assert any(line.startswith(name) and line.split()[-4:-2] == [str(copies), str(waits)] for line in lines), name
@@ -60,6 +64,10 @@ def one_bit_off(device: ThreadDevice, pool: Bytes, table: list[int], stage: Byte
     out[-1, -1] ^= 1
 
 
+def written_once(device: ThreadDevice, pool: Bytes, table: list[int], stage: Bytes, rows: Bytes) -> None:
+    block_loop_of_writes(device, pool, table[:1] * len(table), stage, rows)
+
+
 def wrong_order(device: ThreadDevice, pool: Bytes, table: list[int], stage: Bytes, out: Bytes) -> None:
     row_loop(device, pool, sorted(table), stage, out)
 
@@ -69,6 +77,8 @@ def wrong_order(device: ThreadDevice, pool: Bytes, table: list[int], stage: Byte
     [
         ("row_loop", without_waits, "per_row read, by hand: "),
         ("row_loop", wrong_order, "per_row read, by hand: "),
+        ("block_loop_of_writes", written_once, "per_block write, by hand: "),
+        ("row_loop_of_writes", written_once, "per_row write, by hand: "),
         ("block_loop", one_bit_off, f"per_block read, by hand: 1 of {TOKENS * 1024} bytes of cache 0 are wrong"),
     ],
 )

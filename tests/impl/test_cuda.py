@@ -13,7 +13,7 @@ from kvstage_model.library import LIBRARY
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA or ROCm device here")
 
 SCHEMES = sorted(LIBRARY.keys() - {"gather_host"})
-AT_ONCE = ["direct", "gather_pinned"]
+AT_ONCE = ["direct", "gather_pinned", "gather_copy"]
 TABLE = [4, 5, 0, 7]
 LONG = 200_000_000
 """Cycles that a kernel does nothing for: about a tenth of a second."""

@@ -132,7 +132,7 @@ def failing_wait(scheme: str, name: str, error: type[BaseException]) -> tuple[St
         return before, transfer.stats
 
 
-@pytest.mark.parametrize("scheme", ["direct", "gather_pinned", "gather_host"])
+@pytest.mark.parametrize("scheme", ["direct", "gather_pinned", "gather_host", "gather_copy"])
 @pytest.mark.parametrize("name", ["wait", "query"])
 @pytest.mark.parametrize("error", [InjectedError, KeyboardInterrupt])
 def test_an_interrupted_wait_can_be_made_again(scheme, name, error):

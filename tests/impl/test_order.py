@@ -11,7 +11,7 @@ from kvstage_model.library import LIBRARY
 from kvstage_model.schedules import delays
 
 SCHEMES = sorted(LIBRARY)
-AT_ONCE = ["direct", "gather_pinned", "gather_host"]
+AT_ONCE = ["direct", "gather_pinned", "gather_host", "gather_copy"]
 TABLE = [3, 0, 4]
 CALLER = "caller"
 

@@ -13,7 +13,7 @@ from kvstage.buffers import Loan
 from kvstage.transfer import Transfer
 from kvstage_model.library import LIBRARY
 
-AT_ONCE = ["direct", "gather_pinned", "gather_host"]
+AT_ONCE = ["direct", "gather_pinned", "gather_host", "gather_copy"]
 SCHEMES = sorted(LIBRARY)
 TABLE = [3, 0, 4]
 

@@ -15,7 +15,7 @@ from kvstage import ClosedError, NotFinishedError, PagedPool, Stager, Stats, Thr
 from kvstage.pending import Pending
 from kvstage.runtime import Runtime
 
-AT_ONCE = ["direct", "gather_pinned"]
+AT_ONCE = ["direct", "gather_pinned", "gather_copy"]
 INSIDE = ["per_row", "per_block", "ring", "gather"]
 TABLE = [3, 0, 4]
 SHORT = 0.01

@@ -13,7 +13,7 @@ from kvstage.pending import Pending
 from kvstage_model.schedules import delays
 from kvstage_model.seeded import seeded
 
-ON_ONE_STREAM = ["direct", "gather_pinned", "gather_host", "per_block", "ring"]
+ON_ONE_STREAM = ["direct", "gather_pinned", "gather_host", "gather_copy", "per_block", "ring"]
 """All the pool's rows are reached on one stream: so calls may follow each other without a wait, as the issue order says."""
 SIZE, LENGTH = 2, 12
 TABLE = [4, 0, 5, 2, 1, 3]
