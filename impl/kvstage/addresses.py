@@ -1,34 +1,26 @@
 """Where kernels reach: the rows of a pool by number, from a scheme's own formula, read for all rows of a kernel at once."""
 
-from collections import deque
 from typing import Any
 
 import numpy as np
 
-from kvstage_model.buffers import Addressed, Paged
+from kvstage_model.buffers import Paged
 
 from .device import Index
 from .errors import SchemeError
-
-KEPT = 4
-"""Kernels whose rows are remembered: the caches of one step have one table, and differ in their rows alone."""
+from .remembered import Remembered
 
 
 class Addresses:
-    """Finds the row numbers of kernels, and remembers the last few: nobody may write to an index."""
+    """Finds the row numbers of kernels, and remembers them: nobody may write to an index."""
 
     def __init__(self) -> None:
-        self._found: deque[tuple[Addressed, tuple[int, ...], Index]] = deque(maxlen=KEPT)
+        self._found: Remembered[Index] = Remembered()
 
     def of(self, paged: Paged, slots: int, rows: int, kernel: object) -> Index:
         """The numbers of the rows that `kernel` reaches in a pool of so many slots, and rows a slot. Raises SchemeError."""
         key = (paged.first, paged.count, slots, rows)
-        for asked, found, index in self._found:
-            if asked is paged.rows and found == key:
-                return index
-        index = _numbers(paged, slots, rows, kernel)
-        self._found.append((paged.rows, key, index))
-        return index
+        return self._found.of(paged.rows, key, paged.count, lambda: _numbers(paged, slots, rows, kernel))
 
 
 def _numbers(paged: Paged, slots: int, rows: int, kernel: object) -> Index:

@@ -4,6 +4,7 @@ A run is rows that lie side by side in one block of the pool, so a whole block i
 the source, and by the compiler's own memcpy in the program: it takes any alignment, which vector types do not.
 """
 
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from .device import Index
 from .errors import DeviceError
 from .opencl_driver import Driver
 from .opencl_memory import Region
+from .remembered import Remembered
 
 ITEMS = 256
 """Work-items at most: enough to share the runs evenly among the cores, few enough that starting them costs nothing."""
@@ -33,6 +35,18 @@ Runs: TypeAlias = NDArray[np.int64]
 """[runs, 3]: offset in the pool's memory, offset in the packed rows' memory, bytes."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """An index cut into runs: the block of each, its first row there, its first packed row, and its rows; least and most block."""
+
+    block: Index
+    row: Index
+    first: Index
+    count: Index
+    least: int
+    most: int
+
+
 class Mover:
     """The built program, and what it needs to be launched. Not for two threads at once."""
 
@@ -41,14 +55,24 @@ class Mover:
         self._context = driver.context
         program = driver.cl.Program(driver.context, SOURCE).build(cache_dir=False)  # the driver has a cache of its own
         self._kernel = driver.cl.Kernel(program, "move")
+        self._cuts: Remembered[Cut] = Remembered()
 
     def gather(self, commands: Any, pool: Region, index: Index, packed: Region, wait_for: list[Any]) -> tuple[Any, Any]:
         """Launches it from the pool to packed rows: the event, and what must live until it has ended."""
-        return self._launch(commands, pool, packed, runs(pool, index, packed), wait_for)
+        return self._launch(commands, pool, packed, runs(pool, self._cut(pool, index), packed), wait_for)
 
     def scatter(self, commands: Any, packed: Region, pool: Region, index: Index, wait_for: list[Any]) -> tuple[Any, Any]:
         """Launches it from packed rows to the pool: the event, and what must live until it has ended."""
-        return self._launch(commands, packed, pool, runs(pool, index, packed)[:, [1, 0, 2]], wait_for)
+        return self._launch(commands, packed, pool, runs(pool, self._cut(pool, index), packed)[:, [1, 0, 2]], wait_for)
+
+    def _cut(self, pool: Region, index: Index) -> Cut | None:
+        """That of before where nobody can have changed the index since."""
+        size = pool.array.shape[1]
+        if not len(index):
+            return None
+        if index.flags.writeable:
+            return cut(index, size)
+        return self._cuts.of(index, (size,), len(index), lambda: cut(index, size))
 
     def _launch(self, commands: Any, source: Region, target: Region, table: Runs, wait_for: list[Any]) -> tuple[Any, Any]:
         if not len(table):
@@ -60,26 +84,25 @@ class Mover:
         return self._cl.enqueue_nd_range_kernel(commands, self._kernel, (items,), (1,), wait_for=wait_for), listed
 
 
-def runs(pool: Region, index: Index, packed: Region) -> Runs:
-    """The runs of the rows `index` of a pool, in their order. Raises DeviceError where the pool or the target lacks such rows."""
-    slots, size, row_bytes = pool.array.shape
-    if packed.array.shape != (len(index), row_bytes):
-        raise DeviceError(f"{len(index)} rows of {row_bytes} bytes do not fit packed rows of shape {list(packed.array.shape)}")
-    if not len(index):
-        return np.empty((0, 3), np.int64)
+def cut(index: Index, size: int) -> Cut:
+    """Cuts the rows `index` of a pool of `size` rows a block, at least one, where they leave a block or do not lie side by side."""
     block = index // size
     breaks = np.flatnonzero((index[1:] - index[:-1] != 1) | (block[1:] != block[:-1]))
-    found = np.empty((len(breaks) + 1, 3), np.int64)
-    in_pool, first, counts = found[:, 0], found[:, 1], found[:, 2]
-    first[0] = 0
-    np.add(breaks, 1, out=first[1:])
-    np.subtract(first[1:], first[:-1], out=counts[:-1])
-    counts[-1] = len(index) - first[-1]
+    first = np.concatenate([np.zeros(1, np.int64), breaks + 1])
     at = block[first]
-    if at.min() < 0 or at.max() >= slots:  # the rows of a run are in one block
+    count = np.diff(first, append=len(index))
+    return Cut(at, index[first] - at * size, first, count, int(at.min()), int(at.max()))
+
+
+def runs(pool: Region, cut: Cut | None, packed: Region) -> Runs:
+    """The runs of a cut, in their order; None is of no rows. Raises DeviceError where the pool or the target lacks such rows."""
+    slots, size, row_bytes = pool.array.shape
+    rows = int(cut.count.sum()) if cut else 0
+    if packed.array.shape != (rows, row_bytes):
+        raise DeviceError(f"{rows} rows of {row_bytes} bytes do not fit packed rows of shape {list(packed.array.shape)}")
+    if cut is None:
+        return np.empty((0, 3), np.int64)
+    if cut.least < 0 or cut.most >= slots:  # the rows of a run are in one block
         raise DeviceError(f"rows by number must be some of 0 to {slots * size - 1}: the kernel would leave the pool's memory")
-    np.subtract(index[first], at * size, out=in_pool)
-    found *= row_bytes
-    in_pool += at * pool.array.strides[0] + pool.offset
-    first += packed.offset
-    return found
+    in_pool = cut.block * pool.array.strides[0] + (cut.row * row_bytes + pool.offset)
+    return np.stack([in_pool, cut.first * row_bytes + packed.offset, cut.count * row_bytes], axis=1)

@@ -16,7 +16,7 @@ import torch
 from devices import everything, ones, zeros
 
 from kvstage import DeviceError, ForkedError, OpenCLDevice, OpenCLMissingError, PagedPool, Stager, opencl_device, opencl_driver
-from kvstage.opencl_kernels import runs
+from kvstage.opencl_kernels import cut, runs
 from kvstage.opencl_queue import Gate
 from kvstage_model.buffers import Memory
 
@@ -142,8 +142,16 @@ def test_packed_rows_of_another_shape_are_refused(device):
 def test_a_run_ends_with_its_block_and_where_the_next_row_is_elsewhere(device):
     pool, packed = torch.zeros(5, 2, 4, dtype=torch.uint8), torch.zeros(1, 7, 4, dtype=torch.uint8)
     index = np.array([3, 8, 9, 0, 1, 2, 7])
-    found = runs(device.view(Memory.DEVICE, pool), index, device.view(Memory.PINNED, packed)[0, 0:7])
+    found = runs(device.view(Memory.DEVICE, pool), cut(index, 2), device.view(Memory.PINNED, packed)[0, 0:7])
     assert found.tolist() == [[12, 0, 4], [32, 4, 8], [0, 12, 8], [8, 20, 4], [28, 24, 4]]
+
+
+@pytest.mark.parametrize("writeable", [True, False])
+def test_an_index_is_cut_anew_where_it_may_have_changed(device, writeable):
+    pool, index = ones(device, 24), np.array([0, 1])
+    index.flags.writeable = writeable
+    cuts = [device._mover._cut(device.view(Memory.DEVICE, pool.tensor.view(3, 2, 4)), index) for _ in range(2)]
+    assert (cuts[0] is cuts[1]) != writeable
 
 
 # -- memory
