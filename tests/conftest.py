@@ -1,6 +1,7 @@
 """What all tests share: the caches of a forward pass, a cache for the OpenCL driver, and which `extended` tests run."""
 
 import subprocess
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 if TYPE_CHECKING:
     from bench.glm import Cache
+    from tests.impl.drift import Watch
 
 SHARES = 8
 COUNTS = pytest.StashKey[tuple[int, int]]()
@@ -90,6 +92,22 @@ def opencl_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("POCL_CACHE_DIR", str(tmp_path_factory.mktemp("pocl")))
         patch.setenv("PYOPENCL_NO_CACHE", "1")
         yield
+
+
+@pytest.fixture(autouse=True)
+def watch() -> "Iterator[Watch | None]":
+    """Every call of the library in this process is recorded, and compared with the scheme that it was to run.
+
+    None where the library is not loaded: tests of the model and of the proofs need no torch.
+    """
+    if "kvstage" not in sys.modules:
+        yield None
+        return
+    from tests.impl.drift import watching
+
+    with watching() as watch:
+        yield watch
+    assert not watch.drifts, "\n".join(watch.drifts)
 
 
 @pytest.fixture(scope="session")

@@ -9,19 +9,21 @@ import pytest
 import kvstage
 from kvstage import errors
 from kvstage_model.library import LIBRARY
+from tests.impl.drift import Watch
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def test_all_blocks_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_blocks_run_in_order(capsys: pytest.CaptureFixture[str], watch: Watch) -> None:
     assert {language for language, _ in BLOCKS} == {"python"}
     assert len(BLOCKS) >= 12
     names: dict[str, Any] = {}
     for number, (_, text) in enumerate(BLOCKS):
         exec(compile(text, f"<block {number} of docs/library.md>", "exec"), names)
     assert "call wait() first" in capsys.readouterr().out
+    assert watch.compared >= 2 * len(BLOCKS), "its calls are compared with their schemes"
 
 
 def test_the_page_names_every_error_and_every_scheme() -> None:

@@ -13,6 +13,7 @@ from bench import legs, prefill
 from bench.legs import block_loop, block_loop_of_writes, row_loop
 from kvstage import ThreadDevice
 from kvstage.thread_device import Bytes
+from tests.impl.drift import Watch
 
 TOKENS = 250
 """Seven blocks of 32 rows and one of 26."""
@@ -22,7 +23,7 @@ POOL_BYTES = 11 * (8 + 9) * 32 * 1538
 """Of the pools that a write fills, the nine spare blocks of each included."""
 
 
-def test_every_leg_is_counted_and_verified_and_told_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_leg_is_counted_and_verified_and_told_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str], watch: Watch) -> None:
     file = tmp_path / "prefill.json"
     assert prefill.main(["--tokens", str(TOKENS), "--json", str(file)]) == 0
     report = json.loads(file.read_text())
@@ -39,6 +40,7 @@ def test_every_leg_is_counted_and_verified_and_told_twice(tmp_path: Path, capsys
         "per_block write, library": (BLOCKS, BLOCKS, POOL_BYTES),
     }
     assert (report["version"], report["benchmark"]) == (1, "prefill")
+    assert watch.compared > 3 * BLOCKS, "the library runs its schemes here, too"
     assert report["input"] == {"tokens": TOKENS, "caches": 22, "block_size": 32, "bytes": CACHE_BYTES}
     assert report["machine"]["torch_threads"] == 1
     assert set(report["row_to_block"]) == {f"{way}, {by}" for way in ("read", "write") for by in ("by hand", "library")}

@@ -1,9 +1,8 @@
-"""One device for the tests that don't close, hold or break it, and a watch that no run of the library drifts from its scheme."""
+"""One device for the tests that don't close, hold or break it."""
 
 from collections.abc import Iterator
 
 import pytest
-from drift import Watch, watching
 
 from kvstage import ThreadDevice
 
@@ -12,11 +11,3 @@ from kvstage import ThreadDevice
 def device() -> Iterator[ThreadDevice]:
     with ThreadDevice() as device:
         yield device
-
-
-@pytest.fixture(autouse=True)
-def watch() -> Iterator[Watch]:
-    """Every call of the library in every test here is recorded, and compared with the scheme that it was to run."""
-    with watching() as watch:
-        yield watch
-    assert not watch.drifts, "\n".join(watch.drifts)

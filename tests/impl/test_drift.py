@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from drift import Watch, watching
 from plain import plain_read, random_blocks, same
 
 from kvstage import PagedPool, Stager, ThreadDevice, Transfer
@@ -15,6 +14,7 @@ from kvstage.performer import Performer
 from kvstage.runtime import Runtime
 from kvstage_model.library import LIBRARY
 from kvstage_model.operations import Copy, HostCopy, Operation, RecordEvent, SyncEvent, SyncStream, WaitEvent
+from tests.impl.drift import Watch, watching
 
 Edit = Callable[[list[Operation]], list[Operation]]
 PERFORM, EVENT = Performer.perform, Performer._event
