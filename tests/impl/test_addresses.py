@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kvstage import SchemeError
-from kvstage.addresses import KEPT, Addresses
+from kvstage.addresses import Addresses
 from kvstage_model.buffers import Buffer, Memory, Paged
 
 POOL = Buffer("pool", Memory.DEVICE, 4, 3)
@@ -37,15 +37,6 @@ def test_the_same_numbers_of_another_table_are_asked_again():
     addresses = Addresses()
     for table, numbers in [((3, 0), [9, 10, 11, 0]), ((0, 3), [0, 1, 2, 9]), ((1, 2), [3, 4, 5, 6])]:
         assert addresses.of(Paged(POOL, Places(*table), 0, 4), 4, 3, "kernel").tolist() == numbers
-
-
-def test_only_the_last_few_are_kept():
-    addresses, first = Addresses(), Places(1)
-    addresses.of(Paged(POOL, first, 0, 2), 4, 3, "kernel")
-    for _ in range(KEPT):
-        addresses.of(Paged(POOL, Places(2), 0, 2), 4, 3, "kernel")
-    addresses.of(Paged(POOL, first, 0, 2), 4, 3, "kernel")
-    assert first.asked == 2
 
 
 def test_nobody_can_write_to_an_index_that_is_kept():
