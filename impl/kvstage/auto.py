@@ -12,7 +12,7 @@ from kvstage_model.scheme import Direction
 from .costs import Costs
 
 SMALL = ("per_block", "per_row")
-"""The schemes with the least staging. They never wait less than a ring does, so they are for when there is no room for one."""
+"""The schemes with the least staging. Merged runs never wait more, so they are for when there is no room for those or a ring."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Auto:
         if case.left is None or pinned is None:
             return possible, {}
         takes = {name: pinned(name) for name in possible}
-        if takes["ring"] > case.left:
+        if max(takes["ring"], takes["per_run"]) > case.left:
             takes |= {name: pinned(name) for name in SMALL}
         fitting = [name for name, size in takes.items() if size <= case.left] or [min(takes, key=lambda name: takes[name])]
         return fitting, {name: size for name, size in takes.items() if size > case.left}
@@ -85,7 +85,10 @@ class Auto:
         if case.pinned:
             yield "direct"
         if Memory.DEVICE in kernels:
-            yield "gather_copy" if case.pinned else "gather"
+            if case.pinned:
+                yield "gather_copy"
+            if not case.pinned or case.left is not None:  # a few slots, where there may be no room for all rows
+                yield "gather"
         yield "ring"
         yield "per_run"
 

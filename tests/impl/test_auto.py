@@ -13,26 +13,38 @@ from plain import plain_read, random_blocks, random_rows, same
 from kvstage import AcceleratorDevice, HostDevice, PagedPool, SchemeError, SimDevice, Stager, ThreadDevice, auto
 from kvstage.auto import Auto, Case
 from kvstage.costs import HOST, PCIE_5, Costs
+from kvstage_model import library
 from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY, usual_chunk
 from kvstage_model.operations import Copy, Gather, HostCopy, Scatter, SyncEvent, SyncStream
 from kvstage_model.parameters import declared
 from kvstage_model.runs import PagedRows
 from kvstage_model.schedules import IssueOrder
-from kvstage_model.scheme import Direction
+from kvstage_model.scheme import Direction, Scheme
 from kvstage_model.trace import unroll
 
 __all__ = ["fake"]
 
 
-def seconds(name: str, rows: PagedRows, case: Case, costs: Costs, most: int) -> float:
-    """By the formula, counting what each step of the scheme issues."""
+def built(name: str, rows: PagedRows, case: Case, most: int) -> Scheme:
     function = LIBRARY[name].read if case.direction is Direction.READ else LIBRARY[name].write
     options = {"rows": rows, "slots": case.slots, "chunk": usual_chunk(rows), "most": most if case.gapless else 1}
-    wanted = {parameter.name for parameter in declared(function)}
+    return function(**{parameter.name: options[parameter.name] for parameter in declared(function)})
+
+
+def pinned_bytes(name: str, rows: PagedRows, case: Case, most: int) -> int:
+    """What a scheme holds in pinned memory: its staging, and the rows at the host where the stager lends them."""
+    scheme = built(name, rows, case, most)
+    callers = [] if case.borrows else [scheme.result.host.name]
+    held = [each for each in scheme.buffers if each.memory is Memory.PINNED and each.name not in callers]
+    return sum(each.slots * each.rows * case.row_bytes for each in held)
+
+
+def seconds(name: str, rows: PagedRows, case: Case, costs: Costs, most: int) -> float:
+    """By the formula, counting what each step of the scheme issues."""
     kinds: Counter[type] = Counter()
     moved = taken = 0
-    for each in unroll([function(**{key: options[key] for key in wanted})]):
+    for each in unroll([built(name, rows, case, most)]):
         if each.phase != "caller":
             kinds[type(each.operation)] += 1
             moved += each.operation.source.count if isinstance(each.operation, Copy | Gather | Scatter) else 0
@@ -63,7 +75,9 @@ def cases(draw):
     stop = draw(st.integers(start + 1, blocks * size))
     rows = PagedRows(list(table).__getitem__, blocks, size, start, stop)
     direction, flags = draw(st.sampled_from(Direction)), draw(st.tuples(st.booleans(), st.booleans()))
-    return rows, Case(direction, draw(st.sampled_from([2, 514, 1024])), *flags, draw(st.integers(1, 4)))
+    width = draw(st.sampled_from([2, 514, 1024]))
+    left = draw(st.one_of(st.none(), st.integers(0, 2 * (stop - start)).map(width.__mul__)))
+    return rows, Case(direction, width, *flags, draw(st.integers(1, 4)), left, draw(st.booleans()))
 
 
 @given(
@@ -71,16 +85,39 @@ def cases(draw):
     st.sampled_from(KERNELS),
     st.tuples(*[st.sampled_from([1e-7, 1e-6, 1e-5, 1e-4])] * 3),
     st.tuples(*[st.sampled_from([1e6, 1e8, 5e10])] * 2),
+    st.sampled_from([1, 3, library.CHUNK]),
 )
-@settings(max_examples=60, deadline=None)
-def test_nothing_that_is_possible_is_quicker(case, kernels, times, bandwidths):
+@settings(max_examples=400, deadline=None)
+def test_nothing_that_is_possible_is_quicker(case, kernels, times, bandwidths, chunk):
     (rows, case), costs = case, Costs(*times, *bandwidths, kernels, "drawn")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library, "CHUNK", chunk)  # so that a few slots may be less than all rows
+        check_choice(rows, case, costs)
+
+
+def check_choice(rows: PagedRows, case: Case, costs: Costs) -> None:
     most = usual_chunk(rows)
-    choice = Auto(costs).choose(rows, case, most)
-    assert allowed(choice.scheme, case, costs)
-    expected = {name: seconds(name, rows, case, costs, most) for name in LIBRARY if allowed(name, case, costs)}
+    takes = {name: pinned_bytes(name, rows, case, most) for name in LIBRARY if allowed(name, case, costs)}
+    choice = Auto(costs).choose(rows, case, most, takes.__getitem__)
+    fitting = [name for name, size in takes.items() if case.left is None or size <= case.left]
+    if not fitting:
+        assert takes[choice.scheme] == min(takes.values())
+        return
+    assert choice.scheme in fitting
+    expected = {name: seconds(name, rows, case, costs, most) for name in fitting}
     assert choice.seconds == pytest.approx(expected[choice.scheme])
     assert choice.seconds == pytest.approx(min(expected.values()))
+
+
+def test_where_not_all_rows_fit_a_few_slots_do():
+    """A ring and runs wait for each block of these, gather for each 2048 rows."""
+    table = [7 * k % 1024 for k in range(1024)]
+    rows = PagedRows(table.__getitem__, 1024, 32, 0, 32768)
+    budget = 4 * 2048 * 1024
+    takes = {"gather_pinned": 4 * budget, "direct": 4 * budget, "gather_copy": 4 * budget, "ring": 4 * 32768, "per_run": 32768}
+    choice = Auto(PCIE_5).choose(rows, Case(Direction.READ, 1024, True, True, 4, budget), 2048, (takes | {"gather": budget}).get)
+    assert choice.scheme == "gather"
+    assert choice.why.startswith("gather: 16 copies, 16 kernels and 16 waits")
 
 
 NO_KERNELS = replace(PCIE_5, kernels=frozenset())
