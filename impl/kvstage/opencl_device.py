@@ -44,7 +44,8 @@ class OpenCLDevice(Timing, NamedStreams):
     Memory is used where it lies (CL_MEM_USE_HOST_PTR on a device that shares the host's memory): kernels read and write
     pinned rows themselves, and the host sees them once it has waited. A context manager: leaving it closes the device.
     `copies`, `launches` (kernels) and `waits` (those that may block the host) count what was asked for since it was made.
-    Waits can be interrupted. What `timed` gives are the driver's own times. Tensors are written unseen by their version counters.
+    Waits can be interrupted. A failure is raised by each wait for the first event recorded behind it.
+    What `timed` gives are the driver's own times. Tensors are written unseen by their version counters.
 
     Raises OpenCLMissingError where there is no pyopencl or no driver for the CPU; ForkedError where it is used in a process
     that was forked after it was made: the driver's threads are in the parent alone.
@@ -120,8 +121,9 @@ class OpenCLDevice(Timing, NamedStreams):
         self.waits += 1
         queue = self._queues.get(stream)
         if queue and queue.last:
-            self._let_go(stream, self._next())
-            self._wait(queue.last)
+            number = self._next()
+            self._let_go(stream, number)
+            self._wait(queue.put(number, self._driver.cl.enqueue_marker(queue.commands), (), None, ends=True))
             queue.commands.finish()  # which has nothing left to wait for
 
     def event(self) -> OpenCLEvent:
@@ -132,7 +134,8 @@ class OpenCLDevice(Timing, NamedStreams):
         """Enqueues a marker; it is the event's last record at once."""
         self._check_open()
         queue = self._queue(stream)
-        event.last = self._put(queue, self._next(), self._driver.cl.enqueue_marker(queue.commands))
+        marker = self._driver.cl.enqueue_marker(queue.commands)
+        event.last = queue.put(self._next(), marker, (), self._span(queue.name), ends=True)
 
     def wait_event(self, stream: str, event: OpenCLEvent) -> None:
         """Enqueues a barrier that waits for the marker that is the event's last record now, if there is one."""
@@ -193,8 +196,7 @@ class OpenCLDevice(Timing, NamedStreams):
         queues = list(self._queues.values())
         self._queues.clear()
         for queue in queues:
-            if queue.last:
-                queue.check(queue.last)
+            queue.check_all()
 
     def __enter__(self) -> "OpenCLDevice":
         return self

@@ -31,14 +31,19 @@ class Gate:
 
 
 class Mark:
-    """A command of a stream: when it has ended, so has all that was put on the stream before. Matches `hold.Marked`."""
+    """A command of a stream: when it has ended, so has all that was put on the stream before. Matches `hold.Marked`.
 
-    __slots__ = ("event", "number", "stream")
+    A mark that `ends` takes over what failed before it, as `failed`: commands behind a failure may well succeed.
+    """
 
-    def __init__(self, stream: str, number: int, event: Any) -> None:
+    __slots__ = ("ends", "event", "failed", "number", "stream")
+
+    def __init__(self, stream: str, number: int, event: Any, ends: bool) -> None:
         self.stream = stream
         self.number = number
         self.event = event
+        self.ends = ends
+        self.failed = 0
 
     @property
     def status(self) -> int:
@@ -62,18 +67,19 @@ class Queue:
     """A command queue. Events and operands of its commands are kept until they have ended.
 
     A binding's event may wait in its destructor, behind work that nobody has let go of yet; so no event is dropped early.
+    `failed` is the first failure since one was last raised, `untold` the first since a mark last took one over.
     """
 
     def __init__(self, name: str, commands: Any) -> None:
         self.name = name
         self.commands = commands
         self.last: Mark | None = None
-        self.failed = 0
+        self.failed = self.untold = 0
         self._kept: deque[tuple[Mark, tuple[object, ...], Span | None]] = deque()
 
-    def put(self, number: int, event: Any, operands: tuple[object, ...], span: Span | None) -> Mark:
+    def put(self, number: int, event: Any, operands: tuple[object, ...], span: Span | None, ends: bool = False) -> Mark:
         """Notes a command that was enqueued, and hands it to the device."""
-        mark = self.last = Mark(self.name, number, event)
+        mark = self.last = Mark(self.name, number, event, ends)
         self._kept.append((mark, operands, span))
         self.commands.flush()
         return mark
@@ -83,11 +89,22 @@ class Queue:
         while self._kept and (status := self._kept[0][0].status) <= 0:
             mark, _, span = self._kept.popleft()
             self.failed = self.failed or status
+            self.untold = self.untold or status
+            if mark.ends:
+                mark.failed, self.untold = self.untold, 0
             if span is not None and status == 0:
                 span.begin, span.end = mark.event.profile.start, mark.event.profile.end
 
     def check(self, mark: Mark) -> None:
-        """Raises DeviceError where the mark failed; where another command did that ended before it, once."""
-        failed, self.failed = self.failed, 0
-        if status := min(mark.status, 0) or failed:
-            raise DeviceError(f"a command of stream {self.name!r} failed, or one that it waited for: OpenCL status {status}")
+        """Raises DeviceError where a mark failed that `forget` has seen, or a command between it and the mark before."""
+        if status := min(mark.status, 0) or mark.failed:
+            self._raise(status)
+
+    def check_all(self) -> None:
+        """Raises DeviceError where a command has failed, and nobody was told of a failure since."""
+        if self.failed:
+            self._raise(self.failed)
+
+    def _raise(self, status: int) -> None:
+        self.failed = 0
+        raise DeviceError(f"a command of stream {self.name!r} failed, or one that it waited for: OpenCL status {status}")

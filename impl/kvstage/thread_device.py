@@ -39,11 +39,12 @@ class ThreadEvent:
 class ThreadDevice(Timing, NamedStreams):
     """Moves host memory to host memory on worker threads. Pools must be CPU tensors; DEVICE memory is host memory too.
 
-    A context manager: leaving it closes the device. `copies`, `launches` (kernels) and `waits` (those that may block the
-    host) count what was asked for since it was made. After an error, a stream skips what is queued behind it until a
-    wait or a query has raised the error; in what `timed` gives, the times of what was skipped stay 0. What is queued
-    keeps its memory alive. Tensors are written through numpy, unseen by their version counters. In a process that was
-    forked after it was made, every call raises ForkedError: the threads are in the parent alone.
+    A context manager: leaving it closes the device. `copies`, `launches` (kernels) and `waits` (those that may block
+    the host) count what was asked for since it was made. After an error, a stream skips what is queued behind it
+    before a wait or a query has raised the error, and each event recorded behind skipped work raises it, too; in what
+    `timed` gives, the times of what was skipped stay 0. What is queued keeps its memory alive. Tensors are written
+    through numpy, unseen by their version counters. In a process that was forked after it was made, every call raises
+    ForkedError: the threads are in the parent alone.
     """
 
     def __init__(self) -> None:
@@ -160,8 +161,8 @@ class ThreadDevice(Timing, NamedStreams):
         for worker in workers:
             worker.thread.join()
         for worker in workers:
-            if worker.error is not None:
-                raise worker.error
+            if (error := worker.error or worker.untold) is not None:
+                raise error
 
     def __enter__(self) -> "ThreadDevice":
         return self

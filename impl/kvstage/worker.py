@@ -42,7 +42,7 @@ class Record:
             self._lock.release()  # for others who wait
 
     def check(self) -> None:
-        """Raises what went wrong before the mark; its stream does its work again from then on."""
+        """Raises what went wrong before the mark; its stream does what is queued from then on."""
         if self.error is not None:
             self.worker.forget(self.error)
             raise self.error
@@ -68,13 +68,27 @@ class _Await:
         return self.record.error if self.record else None
 
 
+class _Forget:
+    """A queue's entry: the host has seen this error, so what is queued from here on is done again."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
 class Worker:
-    """A queue of work, marks and waits, served in order. After an error, work is skipped until somebody has seen it."""
+    """A queue of work, marks and waits, served in order. After an error, work is skipped that was queued before it was seen.
+
+    `error` is what work is skipped for, `untold` what has kept work undone that no mark has covered yet: the next mark ends
+    with it, even where the host has seen the same error at an earlier mark.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.queue: SimpleQueue[Work | Record | _Await | None] = SimpleQueue()
+        self.queue: SimpleQueue[Work | Record | _Await | _Forget | None] = SimpleQueue()
         self.error: BaseException | None = None
+        self.untold: BaseException | None = None
         self.thread = threading.Thread(target=self._serve, name=f"kvstage stream {name}", daemon=True)
         self.thread.start()
 
@@ -89,9 +103,9 @@ class Worker:
         self.queue.put(_Await(record, span))
 
     def forget(self, error: BaseException) -> None:
-        """Goes on after an error that the host has seen."""
+        """Goes on after an error that the host has seen: with what is queued from now on, as the rest was asked for before."""
         if self.error is error:
-            self.error = None
+            self.queue.put(_Forget(error))
 
     def _serve(self) -> None:
         while True:
@@ -102,11 +116,18 @@ class Worker:
         get = self.queue.get
         while (entry := get()) is not None:
             if isinstance(entry, Record):
-                entry.end(self.error)
+                error, self.untold = self.error or self.untold, None
+                entry.end(error)
             elif isinstance(entry, _Await):
                 error = entry.block()
                 self.error = self.error or error
-            elif self.error is None:
+                self.untold = self.error or self.untold
+            elif isinstance(entry, _Forget):
+                if self.error is entry.error:
+                    self.error = None
+            elif self.error is not None:
+                self.untold = self.error
+            else:
                 function, arguments, gate, span = entry
                 if gate is not None:
                     gate.wait()
@@ -123,5 +144,5 @@ class Worker:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> bool:
         if error is not None:
-            self.error = error
+            self.error = self.untold = error
         return True
