@@ -8,6 +8,9 @@ V = TypeVar("V")
 
 MOST = 2**19
 """Rows whose results are kept in all, some bytes each: every piece of a long history, in two widths of rows."""
+LEAST = 256
+"""Rows that a result counts for at least: beside its rows it takes the memory of some objects. Each step of decoding adds one
+of a single row."""
 
 
 class Remembered(Generic[V]):
@@ -25,6 +28,7 @@ class Remembered(Generic[V]):
             self._kept.move_to_end(key)
             return found[2]
         value = work()
+        rows = max(rows, LEAST)
         self._kept[key] = owner, rows, value
         self._rows += rows
         while self._rows > MOST and len(self._kept) > 1:

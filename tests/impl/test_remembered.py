@@ -1,5 +1,8 @@
 """What kernels' rows were worked out to: by the owner's identity, and bounded."""
 
+import pytest
+
+from kvstage import remembered
 from kvstage.remembered import MOST, Remembered
 
 
@@ -32,3 +35,15 @@ def test_an_owner_lives_as_long_as_its_result_so_that_none_takes_its_place():
     kept = Remembered()
     found = {kept.of([number], (), MOST // 100, lambda number=number: number) for number in range(50)}
     assert found == set(range(50))
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_results_of_few_rows_are_few_too(monkeypatch, counted):
+    """The owners of a loop that decodes, a row a step: each takes hundreds of bytes, so not one for each of MOST rows."""
+    if not counted:
+        monkeypatch.setattr(remembered, "LEAST", 0)
+    kept, made = Remembered(), 5000
+    for number in range(made):
+        kept.of([number], (), 1, lambda number=number: number)
+    assert (len(kept._kept) <= 4096) == counted
+    assert len(kept._kept) >= 1000, "all caches of some steps"
