@@ -4,13 +4,14 @@ All of it runs inside `with torch.cuda.stream(...)`, or what that is called else
 to that stream, and its memory is used again behind the work that the stream has now.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from typing import Any
 
 import numpy as np
 import torch
 
 from .device import Index
+from .remembered import Remembered
 
 _ELEMENTS = ((16, torch.complex128), (8, torch.int64), (4, torch.int32), (2, torch.int16), (1, torch.uint8))
 """Bytes of an element, and its type: the fewer elements, the faster."""
@@ -20,11 +21,14 @@ Places = tuple[torch.Tensor, torch.Tensor]
 
 
 class AcceleratorKernels:
-    """Packs and unpacks rows of pools on one device. Remembers the last rows of each stream: all caches of a step have them."""
+    """Packs and unpacks rows of pools on one device. Remembers the rows of each stream's kernels: all caches of a step have them.
+
+    Those that are forgotten go back to the stream whose kernels read them: its later work alone gets their memory.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._places: dict[Any, tuple[Index, int, Places]] = {}
+        self._places: defaultdict[Any, Remembered[Places]] = defaultdict(Remembered)
         self._packed: dict[Any, torch.Tensor] = {}
         self._uploading: deque[tuple[Any, torch.Tensor]] = deque()
 
@@ -60,9 +64,11 @@ class AcceleratorKernels:
 
     def _uploaded(self, stream: Any, index: Index, size: int) -> Places:
         """Slots and rows of an index, on the device. One that nobody can write to is uploaded once."""
-        last = self._places.get(stream)
-        if last is not None and last[0] is index and last[1] == size:
-            return last[2]
+        if index.flags.writeable:
+            return self._upload(stream, index, size)
+        return self._places[stream].of(index, (size,), len(index), lambda: self._upload(stream, index, size))
+
+    def _upload(self, stream: Any, index: Index, size: int) -> Places:
         while self._uploading and self._uploading[0][0].query():
             self._uploading.popleft()
         host = torch.empty((2, len(index)), dtype=torch.int64, device="cpu", pin_memory=True)
@@ -72,10 +78,7 @@ class AcceleratorKernels:
         event = torch.Event(device=self._device)
         event.record(stream)
         self._uploading.append((event, host))
-        places = there[0], there[1]
-        if not index.flags.writeable:
-            self._places[stream] = index, size, places
-        return places
+        return there[0], there[1]
 
 
 def at_host(tensor: torch.Tensor) -> bool:

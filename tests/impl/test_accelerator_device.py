@@ -8,7 +8,8 @@ import torch
 from fake_accelerator import CALLER, FakeAccelerator, Noted, fake, within
 from plain import plain_read, plain_write, random_blocks, random_rows, same
 
-from kvstage import AcceleratorDevice, ClosedError, DeviceError, ForkedError, PagedPool, Stager
+from kvstage import AcceleratorDevice, ClosedError, DeviceError, ForkedError, PagedPool, Stager, accelerator_kernels
+from kvstage.remembered import Remembered
 from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY
 
@@ -116,6 +117,37 @@ def test_row_numbers_are_uploaded_once_for_all_caches_and_kept_until_then(fake, 
         assert read.stats.launches == 1
         if read is reads[-1]:
             assert same(read.result(), plain_read(pool.tensor, table, 1, 11))
+
+
+class LastAlone(Remembered):
+    """Keeps one result."""
+
+    def of(self, owner, numbers, rows, work):
+        if (id(owner), *numbers) not in self._kept:
+            self._kept.clear()
+        return super().of(owner, numbers, rows, work)
+
+
+@pytest.mark.parametrize("scheme", ["gather", "gather_copy"])
+@pytest.mark.parametrize("all_pieces", [True, False])
+def test_the_row_numbers_of_every_piece_stay_on_the_device(monkeypatch, fake, device, scheme, all_pieces):
+    """There is a kernel for each 2048 rows, with row numbers of its own."""
+    if not all_pieces:
+        monkeypatch.setattr(accelerator_kernels, "Remembered", LastAlone)
+        device = AcceleratorDevice()
+    pool = PagedPool(fake.on_device(torch.arange(300 * 32 * 8).to(torch.uint8).view(300, 32, 8)))
+    stager, table = Stager(device, scheme=scheme), list(range(299, -1, -1))
+    for turn in range(4):
+        if turn == 2:
+            made, pinned, uploads = len(fake.allocated), len(fake.pinned), len(fake.log)
+        read = stager.read(pool, table, 5, 8197)
+        read.wait()
+        assert same(read.result(), plain_read(pool.tensor, table, 5, 8197))
+        assert (read.stats.launches, read.stats.copies) == (4, 4)
+        read.release()
+    copies = [noted.what for noted in fake.log[uploads:]].count("copy")
+    again = 0 if all_pieces else 2 * 4
+    assert (len(fake.allocated) - made, len(fake.pinned) - pinned, copies) == (again, again, 2 * 4 + again)
 
 
 def test_device_memory_of_a_scheme_comes_from_a_stream_that_nothing_runs_on(fake, device):
