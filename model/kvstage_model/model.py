@@ -92,6 +92,8 @@ class SchemeModel:
         if len(names) != 1:
             raise UnsupportedError(f"the phases of a scheme depend on its arguments: {sorted(names)}")
         (self.names,) = names
+        if len(set(self.names)) < len(self.names):
+            raise UnsupportedError(f"two phases of a scheme have one name: {', '.join(self.names)}")
         self.phases = tuple(self._explore(call, step, number) for number in range(len(self.names)))
         check_flags_of_phases((phase.name, phase.asked) for phase in self.phases)
 

@@ -17,6 +17,10 @@ PROLOGUE, LOOP, EPILOGUE, CALLER = "prologue", "loop", "epilogue", "caller"
 caller does once the call has returned."""
 
 
+class PhaseNameError(ValueError):
+    """Two phases of a session have one name, or one has the name of what the caller does."""
+
+
 class Direction(Enum):
     """Which way the rows of a transfer go."""
 
@@ -135,10 +139,21 @@ class Scheme:
 class Session(Scheme):
     """Several loops, one after the other, as one call: schemes, and what the caller does before, between and after them.
 
-    It states no result: it is judged on its hazards and bounds.
+    It states no result: it is judged on its hazards and bounds. Raises PhaseNameError where two phases have one name, or one
+    is called "caller": that is the name of what the caller of a scheme does after it, of which less is demanded.
     """
 
     parts: tuple[Phase, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [getattr(part, "name", part) for part in self.parts]  # the prover's guard tells what is no phase
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                raise PhaseNameError(f"two phases of session {self.name!r} are called {name!r}: give each a name of its own")
+            if name == CALLER:
+                raise PhaseNameError(
+                    f"a phase of session {self.name!r} is called {name!r}, a name of the library's: give it another"
+                )
 
     @classmethod
     def of(cls, name: str, buffers: tuple[Buffer, ...], *parts: Phase) -> "Session":

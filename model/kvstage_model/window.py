@@ -37,7 +37,7 @@ class Window:
             for call in calls if phase.single else ():
                 present = (i.site.phase == number and i.call.eq(self.world.term(call)) for i in self.instances)
                 if not any(present):
-                    self.add(f"{phase.name} of {self.world.term(call)}", call, number, zero)
+                    self._put(call, number, self.world.term(zero))
 
     def at(self, call: int, phase: int, steps: Iterable[int]) -> list[Instance]:
         """The operations of some steps, put into the window where they were not in it yet."""

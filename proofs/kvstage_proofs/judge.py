@@ -4,13 +4,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from kvstage_model.axioms import AXIOMS
 from kvstage_model.parameters import ParameterError
 from kvstage_model.search import LOOKED, looked
 from kvstage_model.symbolic import UnsupportedError
+from kvstage_model.window import axiom
 
 from .hints import hint
 from .obligation import Judgement, Obligation, Verdict
-from .query import Answer, Asked, Query, ask
+from .query import Answer, Asked, Query, ask, check
 
 Review: TypeAlias = Callable[[Judgement, Sequence[Query]], Judgement]
 """What is done with a judgement and the queries that were asked last, in the process that asked them."""
@@ -18,6 +20,11 @@ Review: TypeAlias = Callable[[Judgement, Sequence[Query]], Judgement]
 SMALLEST = 24
 """How many small instances may disagree with a proof: it costs little, and an unsound proof would not survive it."""
 BROKEN = "the solver ruled everything out, and yet this instance breaks it: does a step depend on what ran before it?"
+
+CONTRADICTED = (
+    "what is assumed of {name!r} can hold, but not with the axioms, which order what happens and rule out no step: the prover "
+    "contradicts itself here, so nothing is known; please report it"
+)
 
 BEFORE_THE_SEARCH = 2
 """How often an open query is asked again with more facts before small instances are searched."""
@@ -50,6 +57,9 @@ def judge(obligation: Obligation, *reviews: Review) -> Judgement:
     answers = tuple(answer for _, answer in asked)
     verdict, why = (Verdict.REFUTED, "") if counterexample is not None else verdict_of(answers, looked(obligation.subject))
     if verdict is Verdict.PROVED:
+        dropped = next((query.name for query, answer in asked if _contradicted(query, answer)), None)
+        verdict, why = (verdict, why) if dropped is None else (Verdict.UNKNOWN, CONTRADICTED.format(name=dropped))
+    if verdict is Verdict.PROVED:
         counterexample = obligation.search(SMALLEST)
         verdict, why = (Verdict.REFUTED, BROKEN) if counterexample is not None else (verdict, why)
     elif verdict is Verdict.UNKNOWN:
@@ -67,6 +77,19 @@ def _widened(query: Query, answer: Asked, times: int | None = None) -> tuple[Que
         answer = ask(query).after(answer)
         times = None if times is None else times - 1
     return query, answer
+
+
+def _contradicted(query: Query, answer: Asked) -> bool:
+    """Whether a query was dropped, its premise never holding, for no other reason than the axioms.
+
+    They are true of the order in which everything happens at its issue, whatever is issued: a premise, which is about
+    indices, must hold with them or not at all.
+    """
+    signs = {axiom(name, query.premise.ctx).get_id() for name in AXIOMS}
+    bare = [fact for fact in query.facts if fact.get_id() not in signs]
+    if answer.can_hold is not Answer.UNSAT or len(bare) == len(query.facts):
+        return False
+    return check([*bare, query.premise])[0] is not Answer.UNSAT
 
 
 def verdict_of(asked: Sequence[Asked], far: str = LOOKED) -> tuple[Verdict, str]:

@@ -7,6 +7,7 @@ import pytest
 from kvstage_model import axioms, model
 from kvstage_model.buffers import Buffer, Memory, overlap
 from kvstage_model.kept import Kept
+from kvstage_model.model import Instance
 from kvstage_model.operations import (
     Acquire,
     Copy,
@@ -22,8 +23,11 @@ from kvstage_model.operations import (
 )
 from kvstage_model.parameters import Declared, Parameter
 from kvstage_model.ranges import Flags
-from kvstage_model.scheme import Phase, Scheme, Session, once
+from kvstage_model.scheme import Phase, PhaseNameError, Scheme, Session, once
+from kvstage_model.symbolic import Term
+from kvstage_model.window import Window
 from kvstage_model.world import World
+from kvstage_proofs import judge as judging
 from kvstage_proofs.hazards import T1
 from kvstage_proofs.judge import judge
 from kvstage_proofs.obligation import Verdict
@@ -232,3 +236,45 @@ def test_a_run_of_no_rows_meets_nothing() -> None:
     """Inside another run it counted as a row of it, and T1 was REFUTED."""
     assert judge(T1.of(moving(0), "loop")).verdict is PROVED
     assert judge(T1.of(moving(1), "loop")).verdict is REFUTED
+
+
+def filled(*names: str) -> Declared:
+    """Copies whose wait is left out in step 8, and fills of another slot, each with a wait, under these names."""
+
+    def step(i: int) -> Iterator[Operation]:
+        yield HostWrite(STAGE.at(0, 0, 1))
+        yield Copy("s", STAGE.at(0, 0, 1), POOL.at(0, 0, 1))
+        if i != 8:
+            yield SyncStream("s")
+
+    def scheme(n: int) -> Scheme:
+        fills = (once(name, HostWrite(STAGE.at(1, 0, 1)), SyncStream("s")) for name in names)
+        return Session.of("filled", (STAGE, POOL), Phase("loop", n, step), *fills)
+
+    return Declared(scheme, (Parameter("n", int),))
+
+
+def test_two_phases_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """T1 was PROVED: the fills shared their moments, so that nothing before them could be."""
+    with pytest.raises(PhaseNameError, match="two phases of session 'filled' are called 'fill': give each a name of its own"):
+        judge(T1.of(filled("fill", "fill"), "loop"))
+    assert judge(T1.of(filled("fill", "fill again"), "loop")).verdict is not PROVED
+    monkeypatch.setattr(Session, "__post_init__", lambda session: None)
+    judgement = judge(T1.of(filled("fill", "fill"), "loop"))
+    assert (judgement.verdict, judgement.reason) == (UNSUPPORTED, "two phases of a scheme have one name: loop, fill, fill")
+
+
+def test_axioms_that_contradict_themselves_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here all that a call does once shares its moments, as phases of one name did."""
+
+    def of_one_name(window: Window, call: int, phase: int, step: Term) -> list[Instance]:
+        return window.add(f"once in {window.world.term(call)}", call, phase, window.world.index(step))
+
+    monkeypatch.setattr(Window, "_put", of_one_name)
+    monkeypatch.setattr(judging, "BEFORE_THE_SEARCH", 0)
+    subject = filled("fill", "fill again")
+    judgement = judge(T1.of(subject, "loop"))
+    assert judgement.verdict is Verdict.UNKNOWN
+    assert "the prover contradicts itself" in judgement.reason
+    monkeypatch.setattr(judging, "_contradicted", lambda query, answer: False)
+    assert judge(T1.of(subject, "loop")).verdict is PROVED

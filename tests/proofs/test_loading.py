@@ -7,6 +7,7 @@ import pytest
 
 from kvstage_proofs.catalogue import catalogue
 from kvstage_proofs.guard import SchemeError
+from kvstage_proofs.judge import judge
 from kvstage_proofs.loading import TargetError, is_file, load, names_it, obligations
 from kvstage_proofs.obligation import Statement, Verdict
 from tests.proofs.claims import FIRST, HEAD, user_file, with_scheme
@@ -72,15 +73,22 @@ def test_a_files_scheme_has_the_result_theorem_only_where_it_states_one(tmp_path
     assert names(f"{bare}:read") == [f"{bare}:read:{theorem}" for theorem in ("T1", "T6", "T7")]
 
 
-def test_a_session_with_a_phase_called_caller_states_no_result(tmp_path: Path) -> None:
+def test_a_session_with_a_phase_called_caller_is_refused(tmp_path: Path) -> None:
+    """T7 was PROVED of it: the caller of a scheme may touch the device's memory, for he may be a kernel."""
     lines = """
 def session(runs: Runs) -> Scheme:
-    rows = Buffer("rows", Memory.PINNED, 1, 1)
-    return Session.of("session", (rows,), Phase("caller", runs.number, lambda i: [HostRead(rows.at(0, 0, 1))]))
+    rows = Buffer("rows", Memory.DEVICE, 1, 1)
+    return Session.of("session", (rows,), Phase("caller", runs.number, lambda i: [HostWrite(rows.at(0, 0, 1))]))
 """
-    imports = "from kvstage_model.operations import HostRead\nfrom kvstage_model.scheme import Phase, Session\n"
+    imports = "from kvstage_model.operations import HostWrite\nfrom kvstage_model.scheme import Phase, Session\n"
     file = user_file(tmp_path, imports + with_scheme(lines))
-    assert [each.statement.theorem for each in obligations((f"{file}:session",))] == ["T1", "T6", "T7"]
+    with pytest.raises(SchemeError, match=r"session raises PhaseNameError: a phase of session 'session' is called 'caller'"):
+        obligations((f"{file}:session",))
+    other = user_file(tmp_path, imports + with_scheme(lines.replace('"caller"', '"use"')), "other.py")
+    found = {each.statement.theorem: judge(each) for each in obligations((f"{other}:session",))}
+    assert {name: judgement.verdict for name, judgement in found.items()} == {
+        "T1": Verdict.PROVED, "T6": Verdict.PROVED, "T7": Verdict.REFUTED,
+    }  # fmt: skip
 
 
 def test_files_follow_the_catalogue_and_are_expected_to_be_proved(tmp_path: Path) -> None:
