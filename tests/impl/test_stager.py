@@ -9,7 +9,7 @@ from plain import plain_read, plain_write, random_blocks, random_rows, raw, same
 
 from kvstage import PagedPool, SchemeError, Stager, Stats, ThreadDevice, UnknownSchemeError
 from kvstage_model.buffers import Memory
-from kvstage_model.library import CHUNK, LIBRARY, Pair, gather_read, gather_write
+from kvstage_model.library import CHUNK, LIBRARY, Pair, gather_copy_read, gather_copy_write, gather_read, gather_write
 
 SCHEMES = sorted(LIBRARY)
 GEOMETRIES = [
@@ -94,15 +94,19 @@ def transfers(draw):
     return size, num_blocks, list(table), start, stop, width, padding, dtype
 
 
-def in_chunks(chunk: int) -> Pair:
-    """The scheme gather with so few rows a slot that a small transfer needs many."""
+def in_chunks(name: str, chunk: int) -> str | Pair:
+    """The schemes that pack chunks, with so few rows in each that a small transfer needs many."""
+    if name == "gather_copy":
+        return Pair(lambda rows: gather_copy_read(rows, chunk), lambda rows: gather_copy_write(rows, chunk))
+    if name != "gather":
+        return name
     return Pair(lambda rows, slots: gather_read(rows, slots, chunk), lambda rows, slots: gather_write(rows, slots, chunk))
 
 
 @given(transfers(), st.sampled_from(SCHEMES), st.integers(0, 2**16), st.integers(1, 4), st.integers(1, 40))
 @settings(max_examples=150, deadline=None)
 def test_any_transfer_and_its_way_back(device, transfer, name, seed, slots, chunk):
-    scheme = in_chunks(chunk) if name == "gather" else name
+    scheme = in_chunks(name, chunk)
     options = {"slots": slots} if name in ("ring", "gather") else {}
     size, num_blocks, table, start, stop, width, padding, dtype = transfer
     blocks = random_blocks(seed, num_blocks, size, (width,), dtype, padding)
