@@ -1,6 +1,7 @@
 """The scheme of a call: the stager's own, or the one that is picked for its rows, built for them."""
 
 from inspect import signature
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -38,8 +39,7 @@ class Choosing:
         self._known: tuple[tuple[PagedRows, Case, Built], ...] = ()
         if slots is not None and not any("slots" in names for names in self._options.values()):
             raise SchemeError(f"slots is {slots}, and the scheme has no ring of slots: leave it out, or choose 'ring' or 'gather'")
-        if slots is not None and slots < 1:
-            raise SchemeError(f"slots is {slots}: a ring needs at least 1, and 2 to have a copy under way beside the host")
+        _check_slots(slots)
 
     def scheme(
         self, direction: Direction, pool: PagedPool, rows: PagedRows, host: torch.Tensor | None, left: int | None = None
@@ -79,6 +79,11 @@ class Choosing:
         except DeviceError:
             return False
         return True
+
+
+def _check_slots(slots: object) -> None:
+    if slots is not None and not (isinstance(slots, Integral) and int(slots) >= 1):
+        raise SchemeError(f"slots is {slots!r}: a ring needs at least 1, and 2 to have a copy under way beside the host")
 
 
 def _pinned(scheme: Scheme, case: Case) -> int:

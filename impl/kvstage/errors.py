@@ -66,7 +66,9 @@ class UnknownSchemeError(KVStageError, LookupError):
 
 
 class SchemeError(KVStageError, ValueError):
-    """A scheme does something that the library can't run, or names rows outside its own buffers."""
+    """A scheme does something that the library can't run, or names rows outside its own buffers; or a stager was given slots,
+    costs or a hook that are none.
+    """
 
 
 class NotFinishedError(KVStageError, RuntimeError):

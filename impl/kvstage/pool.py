@@ -109,7 +109,8 @@ def _check_blocks(tensor: torch.Tensor, pool: PagedPool) -> None:
         )
     if not is_plain(tensor):
         raise LayoutError(
-            f"{pool} is {tensor.layout}, or a lazy conjugate or negative: its memory must hold the values as they are"
+            f"{pool} is {tensor.layout}, nested, or a lazy conjugate or negative: its memory must hold the values of one shape as "
+            "they are"
         )
     shape = list(tensor.shape)
     if tensor.dim() < 2 or not tensor.numel():
@@ -128,5 +129,5 @@ def _check_blocks(tensor: torch.Tensor, pool: PagedPool) -> None:
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
-    """Whether the tensor's memory holds its values as they are."""
-    return tensor.layout is torch.strided and not tensor.is_conj() and not tensor.is_neg()
+    """Whether the tensor's memory holds its values as they are, and in one shape."""
+    return tensor.layout is torch.strided and not (tensor.is_nested or tensor.is_conj() or tensor.is_neg())

@@ -7,9 +7,11 @@ from .pool import PagedPool, is_plain, same_memory
 
 
 def check_tensor(name: str, tensor: object) -> None:
-    """Raises LayoutError for anything but a tensor."""
+    """Raises LayoutError for anything but a tensor of one shape."""
     if not isinstance(tensor, torch.Tensor):
         raise LayoutError(f"{name} is a {type(tensor).__name__}: it must be a tensor; of a numpy array torch.from_numpy makes one")
+    if tensor.is_nested:
+        raise LayoutError(f"{name} is a nested tensor: rows have one shape, so pass each of its parts in a call of its own")
 
 
 def check_rows(name: str, tensor: torch.Tensor, pool: PagedPool, shape: tuple[int, ...], dtype: torch.dtype) -> None:

@@ -88,6 +88,7 @@ class Stager:
     ) -> None:
         _check_device(device)
         _check_budget(pinned_bytes)
+        _check_hook(on_transfer)
         chosen = _chosen(device, scheme, costs)
         self.costs: Costs | None = chosen.costs if isinstance(chosen, Auto) else None
         """What "auto" picks by: pass it to other stagers of the device, so that it is measured once."""
@@ -205,14 +206,23 @@ def _check_budget(pinned_bytes: object) -> None:
         raise RangeError(f"pinned_bytes is {pinned_bytes!r}: it must be a number of bytes from 0 on, or None for no bound")
 
 
-def _chosen(device: Device[Any, Any], scheme: str | Pair, costs: Costs | None) -> Pair | Auto:
-    if scheme == AUTO:
+def _check_hook(on_transfer: object) -> None:
+    if on_transfer is not None and not callable(on_transfer):
+        raise SchemeError(f"on_transfer is {on_transfer!r}: pass a function of one `Moved`, or None")
+
+
+def _chosen(device: Device[Any, Any], scheme: object, costs: object) -> Pair | Auto:
+    if costs is not None and not isinstance(costs, Costs):
+        raise SchemeError(
+            f"costs are {costs!r}: pass a `kvstage.Costs`, such as kvstage.costs.PCIE_5, or None for the device's own"
+        )
+    if isinstance(scheme, str) and scheme == AUTO:
         with lock_of(device):  # to measure is to issue work
             return Auto(costs_of(device) if costs is None else costs)
     if costs is not None:
         raise SchemeError(f"costs are what {AUTO!r} picks a scheme by: leave them out, or the scheme")
     if isinstance(scheme, Pair):
         return scheme
-    if scheme not in LIBRARY:
+    if not isinstance(scheme, str) or scheme not in LIBRARY:
         raise UnknownSchemeError(f"there is no scheme {scheme!r}: choose {AUTO!r}, or one of {', '.join(map(repr, LIBRARY))}")
     return LIBRARY[scheme]

@@ -1,7 +1,7 @@
 """Block tables: which blocks the rows [start, stop) touch, checked before anything moves."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, TypeAlias
@@ -70,7 +70,7 @@ def touched_blocks(
     length = table_length(table)
     size = pool.block_size
     first = start // size
-    listed = b""
+    listed, chosen = b"", table[:0]
     if start < stop:
         end = (stop - 1) // size + 1
         if length < end:
@@ -78,9 +78,12 @@ def touched_blocks(
                 f"rows [{start}, {stop}) need {end} blocks of {size} rows, and the block table has {length}: "
                 "pass all blocks of the sequence, from its row 0 on"
             )
-        listed = _int64s(pool, table[first:end] if first or end < length else table, first)
+        chosen = table[first:end] if first or end < length else table
+        listed = _int64s(pool, chosen, first)
         if last is not None and last.are(first, listed, pool.num_blocks, distinct):
             return last
+    if not isinstance(chosen, np.ndarray | torch.Tensor):
+        _refuse_tensors(chosen)
     found = np.frombuffer(listed, np.int64)
     ids: list[int] = found.tolist()
     if ids and (min(ids) < 0 or max(ids) >= pool.num_blocks):
@@ -97,6 +100,7 @@ def _int64s(pool: PagedPool, chosen: Any, first: int) -> bytes:
         chosen = chosen.numpy()
     if isinstance(chosen, np.ndarray):
         return chosen.astype(np.int64, copy=False).tobytes()
+    _refuse_tensors((chosen[0], chosen[-1]))  # all of them are looked at where the table is a new one
     try:
         # unlike numpy, it takes no 1.0 for a 1; of other sequences it might take their memory
         return array("q", chosen if isinstance(chosen, list | tuple) else list(chosen)).tobytes()
@@ -115,7 +119,27 @@ def table_length(table: Any) -> int:
             raise LayoutError(f"the block table is {table.dtype} of shape {shape}: it must be int32 or int64, of one dimension")
     elif not isinstance(table, Sequence) or isinstance(table, str | bytes):
         raise LayoutError(f"the block table is a {type(table).__name__}: pass a list, or a numpy or torch array, of block ids")
+    elif not isinstance(table, list | tuple):
+        _check_slices(table)
     return len(table)
+
+
+def _check_slices(table: Sequence[Any]) -> None:
+    try:
+        table[:0]
+    except TypeError as error:
+        raise LayoutError(
+            f"the block table is a {type(table).__name__}, which has no slices such as table[2:5]: pass list(table), or an array"
+        ) from error
+
+
+def _refuse_tensors(entries: Iterable[Any]) -> None:
+    """Raises LayoutError where there is a tensor among them: to read the number of one waits for its device."""
+    if any(issubclass(kind, torch.Tensor) for kind in set(map(type, entries))):
+        raise LayoutError(
+            "the block table lists tensors, and reading each of them would wait for its device: pass integers, or one CPU tensor "
+            "with all block ids, such as torch.stack(list(table)).cpu()"
+        )
 
 
 def _refuse_block(pool: PagedPool, ids: Sequence[Any], first: int) -> None:

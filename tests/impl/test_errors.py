@@ -1,5 +1,7 @@
 """What is refused, before anything is written; and what would happen if it were not."""
 
+from collections import deque
+
 import numpy as np
 import pytest
 import torch
@@ -52,6 +54,10 @@ BAD_RANGES_AND_TABLES = [
     (torch.tensor([0, 1], device="meta"), 0, 5, DeviceError, "meta"),
     ({0: 1}, 0, 5, LayoutError, "dict"),
     ("01", 0, 5, LayoutError, "str"),
+    (deque([0, 1, 2]), 0, 5, LayoutError, r"is a deque, which has no slices.*pass list\(table\)"),
+    ([torch.tensor(0), torch.tensor(1)], 0, 5, LayoutError, r"lists tensors.*torch.stack\(list\(table\)\).cpu\(\)"),
+    ([3, 0, torch.tensor(1), 2], 0, 16, LayoutError, "lists tensors.*pass integers"),
+    ((0, torch.tensor(1, device="meta")), 0, 5, LayoutError, "lists tensors"),
 ]
 
 

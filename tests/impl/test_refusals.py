@@ -1,5 +1,6 @@
 """Calls that are refused, or come too late, leave nothing behind; and what is no tensor, pool or device is named as such."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,18 @@ import torch
 from allocations import CountingDevice
 from plain import same
 
-from kvstage import ClosedError, DeviceError, HostDevice, LayoutError, PagedPool, RangeError, Stager, ThreadDevice
+from kvstage import (
+    ClosedError,
+    DeviceError,
+    HostDevice,
+    LayoutError,
+    PagedPool,
+    RangeError,
+    SchemeError,
+    Stager,
+    ThreadDevice,
+    UnknownSchemeError,
+)
 from kvstage.performer import Performer
 from kvstage_model.buffers import Memory
 from kvstage_model.library import LIBRARY
@@ -90,6 +102,11 @@ def test_what_is_released_after_the_end_is_not_kept(closed):
         assert not kept
 
 
+def nested(**layout):
+    with warnings.catch_warnings(action="ignore"):  # torch's, of an interface that may change
+        return torch.nested.nested_tensor([torch.zeros(2, 3), torch.zeros(2, 3)], **layout)
+
+
 STAGER, POOL = Stager(HostDevice()), PagedPool(torch.zeros(5, 4, 3))
 NO_DEVICE = SimpleNamespace(copy=print, closed=False)
 NAMED = [
@@ -109,6 +126,15 @@ NAMED = [
     (lambda: Stager(HostDevice(), pinned_bytes=-5), RangeError, "pinned_bytes is -5"),
     (lambda: Stager(HostDevice(), pinned_bytes="1 GB"), RangeError, "'1 GB'"),
     (lambda: Stager(HostDevice(), pinned_bytes=0.5), RangeError, "0.5"),
+    (lambda: Stager(HostDevice(), scheme=["direct"]), UnknownSchemeError, r"no scheme \['direct'\]: choose 'auto'"),
+    (lambda: Stager(HostDevice(), scheme="ring", slots="2"), SchemeError, "slots is '2': a ring needs at least 1"),
+    (lambda: Stager(HostDevice(), scheme="ring", slots=2.5), SchemeError, "slots is 2.5"),
+    (lambda: Stager(HostDevice(), costs="pcie"), SchemeError, "costs are 'pcie': pass a `kvstage.Costs`"),
+    (lambda: Stager(HostDevice(), on_transfer=3), SchemeError, "on_transfer is 3: pass a function"),
+    (lambda: PagedPool(nested()), LayoutError, "nested"),
+    (lambda: PagedPool(nested(layout=torch.jagged)), LayoutError, "nested"),
+    (lambda: STAGER.write(POOL, [1], 0, nested()), LayoutError, "rows is a nested tensor"),
+    (lambda: STAGER.read(POOL, [1], 0, 2, out=nested(layout=torch.jagged)), LayoutError, "out is a nested tensor"),
 ]
 
 
