@@ -2,7 +2,6 @@
 
 import os
 import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, TypeAlias, TypeVar
@@ -47,7 +46,7 @@ class Calls:
         self._buffers = Buffers(device, pinned_bytes)
         self._runtime = Runtime(device, self._buffers)
         self._lock = lock_of(device)  # other stagers of the device take it too
-        self._under_way: deque[Pending] = deque()
+        self._under_way = self._runtime.under_way
         weakref.finalize(self, leave_to_device, device, self._under_way, self._runtime.quarantined).atexit = False
         self._last: tuple[TouchedBlocks, PagedRows] | None = None
         self._closed = self._forgetting = False
@@ -208,16 +207,15 @@ class Calls:
         loans: Sequence[Loan] = (),
     ) -> Submitted:
         """Performs a call. Raw bytes pass autograd by: it must still see that a saved tensor was overwritten, or may be."""
+        submitted = None
         try:
             submitted = self._runtime.submit(scheme, pool, host, after=after, loans=loans)
+            increment_version(written)
+            return submitted
         except BaseException:
-            if self._runtime.in_doubt:
+            if submitted is not None or self._runtime.in_doubt:
                 increment_version(written)
             raise
-        increment_version(written)
-        if submitted.pending is not None:
-            self._under_way.append(submitted.pending)
-        return submitted
 
     def _told(self, direction: str, scheme: Scheme, pool: PagedPool, transfer: Transfer[R]) -> Transfer[R]:
         """Has the hook told of a transfer as soon as it is seen to have ended."""
@@ -258,10 +256,11 @@ class Calls:
 
         Where a hook was told of its end, and has called the stager, it is forgotten already.
         """
+        if not pending.ended:  # in doubt first: an interrupt finds it in one list or in both
+            self._runtime.doubt(pending.stream, pending.memory)
+            pending.forget()
         if self._under_way and self._under_way[0] is pending:
             self._under_way.popleft()
-        if not pending.ended:
-            self._runtime.doubt(pending.stream, pending.forget())
 
     def _check_open(self) -> None:
         check_process(self._process)

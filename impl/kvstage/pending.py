@@ -85,6 +85,11 @@ class Pending:
             with lock_of(self._device):
                 self._device.order_before(self._event, stream)
 
+    @property
+    def memory(self) -> tuple[torch.Tensor, ...]:
+        """What the work may still touch; nothing, once it has ended."""
+        return self._memory
+
     def forget(self) -> tuple[torch.Tensor, ...]:
         """Nobody will learn how the work ended: hands over the memory that it may still touch."""
         memory, self._memory = self._memory, ()

@@ -1,5 +1,6 @@
 """Runs a scheme on a device. There is no loop and no address formula here: both are the scheme's."""
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,9 @@ class Runtime:
 
     A call that breaks off may leave copies under way. All memory that they may touch is kept, and the next call, or
     `settle`, first waits for the streams that they are on: until then none of it is used again. It is `quarantined`.
+
+    `under_way` has what calls have left to their callers, the oldest first, until somebody takes it out. Wherever a call is
+    interrupted, what it has issued is there, or in doubt.
     """
 
     def __init__(self, device: Device[Any, Any], buffers: Buffers) -> None:
@@ -44,6 +48,7 @@ class Runtime:
         self._events: dict[str, dict[tuple[str, int], Any]] = {}
         self._addresses = Addresses()
         self._doubtful: list[str] = []
+        self.under_way: deque[Pending] = deque()
         self.quarantined: list[torch.Tensor] = []
         self._loans: list[Loan] = []
 
@@ -79,10 +84,11 @@ class Runtime:
             if last is not None:
                 pending = Pending(self._device, last)
                 pending.mark(pool, host, *staged)
+                self.under_way.append(pending)
+            return Submitted(Stats(run.copies, run.waits + settled, run.bytes, run.launches), pending)
         except BaseException:
             self._break_off(streams, (pool, host), loans)
             raise
-        return Submitted(Stats(run.copies, run.waits + settled, run.bytes, run.launches), pending)
 
     @property
     def in_doubt(self) -> bool:
@@ -91,9 +97,9 @@ class Runtime:
 
     def doubt(self, stream: str, memory: Sequence[torch.Tensor]) -> None:
         """Nobody knows whether the work of a stream has ended: keeps its memory until `settle`."""
+        self.quarantined += memory
         if stream not in self._doubtful:
             self._doubtful.append(stream)
-        self.quarantined += memory
 
     def settle(self) -> int:
         """Waits for all streams in doubt, and lets go of the memory that was kept for their sake: the number of waits."""
