@@ -2,8 +2,9 @@
 
 Work is counted in floating-point operations of matrix products, two for each multiplication. `operations` counts what
 transformers' reference forward does: it attends to every cached row through a mask, and expands every latent row again
-in every step. With `serving`, what a serving engine does: it attends to the selected rows alone, expanded or as they
-are, whichever is less. Products that the reference writes as elementwise sums are not counted.
+in every step. With `serving`, what a serving engine does: each token attends to the rows alone that were selected of
+those up to its own, expanded or as they are, whichever is less. Products that the reference writes as
+elementwise sums are not counted.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ LINEAR_CHUNK = 64
 FORMULAS = """\
 n new tokens behind h cached ones, T = h + n; two operations for each multiplication of a matrix product:
   attention, a layer   2 n (d q + 512 d + q a k + a v d) + 2 a (512 T + n T) (k + v)
-             serving   the same + 2 a min((512 T + n S) (k + v), 512 n (k + v) + 2 * 512 n S), S = min(T, topk + 3)
+             serving   2 n (d q + 512 d + q a k + a v d) + 2 a min((512 T + R) (k + v), 512 n (k + v) + 2 * 512 R)
+                       R = min(h + 1, topk + 3) + min(h + 2, topk + 3) + ... + min(T, topk + 3)
   indexer, a layer     2 n (128 q i + 2 * 128 d + d i) + 2 n (T // 4) i (128 + 1)
   linear, a layer      2 n (4 d l e + 2 (d + l e) e + d l), and for n > 1: + 6 ceil(n / 64) (64 * 64 e + 64 e e) l
   dense MLP, a layer   2 n * 3 d w
@@ -48,10 +50,16 @@ def operations(sizes: Sizes, history: int, tokens: int, *, serving: bool = False
 def _attention(s: Sizes, n: int, total: int, serving: bool) -> int:
     """Multiplications of the attention of one layer, its indexer apart."""
     projections = n * (s.hidden * (s.q_lora + LATENT_WIDTH) + s.q_lora * s.heads * s.qk_nope + s.heads * s.v_head * s.hidden)
-    seen = min(total, s.index_topk + INDEX_KPOOL - 1) if serving else total
-    expanded = (total * LATENT_WIDTH + n * seen) * s.heads * (s.qk_nope + s.v_head)
-    as_they_are = n * s.heads * LATENT_WIDTH * (s.qk_nope + s.v_head) + n * seen * s.heads * 2 * LATENT_WIDTH
+    seen = selected(total - n, n, s.index_topk + INDEX_KPOOL - 1) if serving else n * total
+    expanded = (total * LATENT_WIDTH + seen) * s.heads * (s.qk_nope + s.v_head)
+    as_they_are = n * s.heads * LATENT_WIDTH * (s.qk_nope + s.v_head) + seen * s.heads * 2 * LATENT_WIDTH
     return projections + (min(expanded, as_they_are) if serving else expanded)
+
+
+def selected(history: int, tokens: int, most: int) -> int:
+    """Rows that new tokens attend to in all: each to those up to its own, and to `most` of them at most."""
+    all_of_them = min(max(most - history, 0), tokens)
+    return all_of_them * history + all_of_them * (all_of_them + 1) // 2 + (tokens - all_of_them) * most
 
 
 def _linear(s: Sizes, n: int) -> int:

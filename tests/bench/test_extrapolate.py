@@ -8,7 +8,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import DynamicCache
 
-from bench.extrapolate import PCIE_5, operations, share
+from bench.extrapolate import PCIE_5, operations, selected, share
 from bench.sizes import REAL, Sizes
 
 
@@ -55,7 +55,15 @@ def test_a_serving_engine_attends_to_what_was_selected() -> None:
     expanded = 8193 * 64 * 512 * (512 + 1)
     as_they_are = 64 * 512 * 512 + 2051 * 64 * 2 * 512
     assert reference - serving == 2 * 11 * (expanded - as_they_are)
-    assert operations(REAL, 0, 2048) == operations(REAL, 0, 2048, serving=True)  # all are selected, and each is used 2048 times
+    reference, serving = operations(REAL, 0, 2048), operations(REAL, 0, 2048, serving=True)
+    assert reference - serving == 2 * 11 * 64 * 512 * (2048 * 2047 // 2), "all are selected, but no token sees those behind it"
+
+
+def test_each_token_attends_to_what_is_selected_of_the_rows_up_to_its_own() -> None:
+    for history in range(9):
+        for tokens in range(1, 9):
+            for most in range(1, 20):
+                assert selected(history, tokens, most) == sum(min(history + k, most) for k in range(1, tokens + 1))
 
 
 def test_the_bus_costs_what_was_published() -> None:
