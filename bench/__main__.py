@@ -14,7 +14,8 @@ BENCHMARKS = {
 
 def main(argv: list[str]) -> int:
     """Run the benchmark that argv[0] names with the rest of the arguments. Exit 2 on a usage error, before any work."""
-    names = "\n".join(f"  {name:10} {what}" for name, what in BENCHMARKS.items())
+    width = max(map(len, BENCHMARKS))
+    names = "\n".join(f"  {name:{width}} {what}" for name, what in BENCHMARKS.items())
     usage = f"usage: python -m bench NAME [--help] [options of NAME]\n{names}"
     if argv[:1] in (["-h"], ["--help"]):
         print(usage)

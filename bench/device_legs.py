@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from kvstage import DeviceError, PagedPool, Stager, Stats
-from kvstage.costs import Costs, measured
+from kvstage.costs import Costs, costs_of, measured
 from kvstage_model.buffers import Memory
 from kvstage_model.counts import Counts
 from kvstage_model.library import LIBRARY
@@ -63,7 +63,8 @@ def measure(device: Any, rows: int, schemes: Sequence[str] = tuple(LIBRARY), rou
     """
     caches = [_cache(device, rows, width, seed) for seed, width in enumerate(WIDTHS * LAYERS)]
     costs = measured(device)
-    stagers = {name: Stager(device, scheme=name) for name in schemes} | {"auto": Stager(device, costs=costs)}
+    as_a_user_gets_it = Stager(device, costs=costs_of(device))
+    stagers = {name: Stager(device, scheme=name) for name in schemes} | {"auto": as_a_user_gets_it}
     legs = [_flat(device, caches)]
     if caches[0].pool.device.type == "cpu":
         legs.append(_flat_by_torch(caches))

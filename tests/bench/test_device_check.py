@@ -11,6 +11,7 @@ from bench.__main__ import main
 from bench.device_check import outcomes, table
 from bench.device_legs import BY_TORCH, CACHES, FLAT, WrongBytesError, measure
 from kvstage import HostDevice, Stats, ThreadDevice
+from kvstage.costs import HOST
 from kvstage_model.library import LIBRARY
 
 XML = """<testsuites><testsuite>
@@ -90,6 +91,8 @@ def test_the_host_is_measured_in_the_same_way(tmp_path: Any, capsys: pytest.Capt
     assert all(len(leg["rounds"]) == 15 for leg in legs.values())
     assert "gather_host write" in shown
     assert (found["benchmark"], found["rows"]) == ("schemes", 40)
+    assert found["costs"]["source"] == "measured on HostDevice", "what each leg is expected to take"
+    assert found["picked"].endswith(f"(costs {HOST.source})"), "auto picks by what the device states of itself, as for a user"
 
 
 def test_rows_are_counted_from_one() -> None:

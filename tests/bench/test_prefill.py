@@ -134,3 +134,5 @@ def test_the_command_lists_its_benchmarks() -> None:
     shown = subprocess.run([sys.executable, "-m", "bench", "--help"], cwd=root, capture_output=True, text=True, check=False)
     assert shown.returncode == 0
     assert "prefill" in shown.stdout
+    for name, what in command.BENCHMARKS.items():
+        assert f"  {name:13}{what}\n" in shown.stdout, "one column, behind the longest name"
