@@ -42,17 +42,28 @@ class Query:
     """The same question with more facts, for where these do not suffice."""
     logic: str = LINEAR
 
+    @property
+    def premises(self) -> list[Term]:
+        """What must be able to hold."""
+        return [*self.facts, self.premise]
+
+    @property
+    def doubts(self) -> list[Term]:
+        """What must be impossible."""
+        return [*self.premises, self.doubt]
+
     def smt2(self) -> str:
         """The question as SMT-LIB text: unsat proves."""
-        return self._smt2(self.doubt)
+        return self.text(self.doubts)
 
     def premise_smt2(self, hinted: bool = False) -> str:
         """Whether the premise can hold, as SMT-LIB text; with the hint where `hinted`."""
-        return self._smt2(self.hint) if hinted else self._smt2()
+        return self.text([*self.premises, self.hint] if hinted else self.premises)
 
-    def _smt2(self, *more: Term) -> str:
+    def text(self, assertions: list[Term]) -> str:
+        """Whether some assertions of this query can hold together, as SMT-LIB text."""
         solver = z3.Solver(ctx=self.doubt.ctx)
-        tell(solver, [*self.facts, self.premise, *more])
+        tell(solver, assertions)
         return f"(set-logic {self.logic})\n{solver.to_smt2()}"
 
 
@@ -86,12 +97,12 @@ def ask(query: Query) -> Asked:
     """Put a query to z3: first whether its premise can hold at all, then the doubt."""
     begun = time.perf_counter()
     answer = Answer.UNKNOWN
-    can_hold, steps = check([*query.facts, query.premise, query.hint])
+    can_hold, steps = check([*query.premises, query.hint])
     if can_hold is not Answer.SAT:
-        can_hold, more = check([*query.facts, query.premise])
+        can_hold, more = check(query.premises)
         steps += more
     if can_hold is Answer.SAT:
-        answer, more = check([*query.facts, query.premise, query.doubt])
+        answer, more = check(query.doubts)
         steps += more
     return Asked(query.name, answer, can_hold, query.must_hold, time.perf_counter() - begun, steps)
 

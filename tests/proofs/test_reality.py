@@ -67,7 +67,7 @@ def test_no_random_loop_of_many_that_is_proved_free_of_hazards_races(part: int) 
 def test_no_random_ring_of_events_that_is_proved_free_of_hazards_races() -> None:
     seen = hunt(range(8), ring)
     assert seen[PROVED] >= 2
-    assert seen[REFUTED] >= 2
+    assert seen[REFUTED] >= 1
 
 
 @pytest.mark.extended
@@ -75,7 +75,7 @@ def test_no_random_ring_of_events_that_is_proved_free_of_hazards_races() -> None
 def test_no_random_ring_of_many_that_is_proved_free_of_hazards_races(part: int) -> None:
     seen = hunt(range(1000 + 10 * part, 1010 + 10 * part), ring)
     assert seen[PROVED] >= 2
-    assert seen[REFUTED] >= 2
+    assert seen[REFUTED] >= 1
 
 
 def delivers(scheme: SchemeFunction) -> bool:
