@@ -11,6 +11,7 @@ import z3
 from .arguments import same_in_all_calls, symbolic_arguments
 from .axioms import Moment, same_event
 from .checks import check_answers, check_flags_of_phases, check_operation, flags_asked
+from .kept import Kept
 from .merge import identical, merge, shape, spine
 from .operations import OnStream, Operation, RecordEvent, SyncEvent, WaitEvent, event_of, stream_of
 from .parameters import SchemeFunction, declared
@@ -19,6 +20,8 @@ from .symbolic import Term, UnsupportedError
 from .world import IMPURE, Path, World
 
 T = TypeVar("T")
+
+COUNTING = "a scheme function notes down that it ran: what it returns must depend on its parameters alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +90,11 @@ class SchemeModel:
         self._one_stream: dict[str, bool] = {}
         self.between: dict[tuple[object, ...], list[Term]] = {}
         call, step = self.world.integer("any call"), self.world.integer("any step")
+        kept = Kept.by(function)
         built = self._build_paths(call)
         names = {tuple(phase.name for phase in self.world.follow(path, lambda: self._scheme(call))[1].phases) for path in built}
+        if kept.changed():
+            raise UnsupportedError(COUNTING)
         if len(names) != 1:
             raise UnsupportedError(f"the phases of a scheme depend on its arguments: {sorted(names)}")
         (self.names,) = names

@@ -11,7 +11,8 @@ from typing import TypeVar
 import z3
 
 from .divisors import Divisor
-from .kept import Kept
+from .identity import demand_no_truth_by_identity
+from .kept import Kept, of_a_user
 from .symbolic import Index, Term, UnsupportedError, as_int, formula, term_of
 from .terms import tell
 
@@ -26,7 +27,7 @@ BUDGET = 2_000_000
 
 IMPURE = (
     "a step does something else when it runs again: it must depend on its index and its parameters alone, and keep no list "
-    "of what earlier steps did; whether an event was recorded need not be asked, for one that never was does not block"
+    "or count of what earlier steps did; whether an event was recorded need not be asked, for one that never was does not block"
 )
 
 
@@ -211,6 +212,9 @@ class World:
         Nothing that it reaches may change: a state may count only after more steps than anybody looks at.
         """
         start, kept = len(self._conditions), Kept.by(run)
+        for function in kept.functions():
+            if of_a_user(function.__module__):
+                demand_no_truth_by_identity(function.__code__)
         first = run()
         if kept.changed():
             raise UnsupportedError(IMPURE)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from typing import Annotated, Any
 
@@ -118,10 +119,10 @@ def stateful(every: int) -> SchemeFunction:
 
 
 def slot_by_turn(runs: Runs) -> Scheme:
-    turn = count()  # nobody can look into it without changing it
+    turns = cache(count)  # it keeps one count where nobody can look
 
     def step(place: Place, i: int) -> Iterator[Operation]:
-        yield place.scribble(i, next(turn) % 2)
+        yield place.scribble(i, next(turns()) % 2)
 
     return loop(step, slots=2)(runs=runs)
 

@@ -6,7 +6,6 @@ import pytest
 
 from kvstage_model import axioms, model
 from kvstage_model.buffers import Buffer, Memory, overlap
-from kvstage_model.kept import Kept
 from kvstage_model.model import Instance
 from kvstage_model.operations import (
     Acquire,
@@ -26,7 +25,6 @@ from kvstage_model.ranges import Flags
 from kvstage_model.scheme import Phase, PhaseNameError, Scheme, Session, once
 from kvstage_model.symbolic import Term
 from kvstage_model.window import Window
-from kvstage_model.world import World
 from kvstage_proofs import judge as judging
 from kvstage_proofs.hazards import T1
 from kvstage_proofs.judge import judge
@@ -170,54 +168,6 @@ def test_a_number_may_be_another_one_in_each_call() -> None:
 def test_were_it_the_same_in_all_calls_the_race_would_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "same_in_all_calls", lambda function: frozenset({"frame"}))
     assert claimed(T1.queries(FRAMES)) is PROVED
-
-
-def turning(late: Callable[[list[int], int], object]) -> Declared:
-    """A staging loop that waits no longer once `late`, of a list that the scheme keeps and of the step, says so."""
-
-    def scheme(n: int) -> Scheme:
-        done: list[int] = []
-
-        def step(i: int) -> Iterator[Operation]:
-            yield HostWrite(STAGE.at(0, 0, 1))
-            yield Copy("s", STAGE.at(0, 0, 1), POOL.at(0, 0, 1))
-            if not late(done, i):
-                yield SyncStream("s")
-
-        return Scheme("turning", (STAGE, POOL), n, step, (SyncStream("s"),))
-
-    return Declared(scheme, (Parameter("n", int),))
-
-
-def swallows(done: list[int], i: int) -> object:
-    """Takes a refusal for an answer."""
-    try:
-        return [0, 1][i > 30]
-    except Exception:  # noqa: BLE001 the mistake that is looked for
-        return 0
-
-
-def remembers(done: list[int], i: int) -> object:
-    """Keeps a state that counts only in steps that no small instance has."""
-    if i == 30:
-        done.append(1)
-    return i > 30 and bool(done)
-
-
-def test_a_refusal_that_a_scheme_catches_is_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    judgement = judge(T1.of(turning(swallows), "loop"))
-    assert judgement.verdict is UNSUPPORTED
-    assert judgement.reason.startswith("the truth of a comparison can't do what a number can")
-    monkeypatch.setattr(World, "demand_no_refusal", lambda world: None)
-    assert judge(T1.of(turning(swallows), "loop")).verdict is PROVED
-
-
-def test_a_state_that_counts_late_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    judgement = judge(T1.of(turning(remembers), "loop"))
-    assert judgement.verdict is UNSUPPORTED
-    assert judgement.reason.startswith("a step does something else when it runs again")
-    monkeypatch.setattr(Kept, "changed", lambda kept: False)
-    assert judge(T1.of(turning(remembers), "loop")).verdict is PROVED
 
 
 def moving(count: int) -> Declared:
