@@ -33,14 +33,18 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take out the extended tests of other shares: across eight commits of different shares, each runs once."""
+    """Take out the extended tests of other shares: across eight commits of different shares, each runs once.
+
+    What is left of them comes first: behind the short tests a long one would leave all processes but its own without work.
+    """
     option, (share, _) = config.getoption("extended"), _share(config.rootpath)
     extended = [item for item in items if item.get_closest_marker("extended")]
     left_out = {item for item in extended if option == "none" or (option == "share" and _share_of(item) != share)}
     config.stash[COUNTS] = (len(extended) - len(left_out), len(extended))
     if left_out:
         config.hook.pytest_deselected(items=[item for item in extended if item in left_out])
-        items[:] = [item for item in items if item not in left_out]
+    first = [item for item in extended if item not in left_out]
+    items[:] = first + [item for item in items if not item.get_closest_marker("extended")]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from .device import Index
-from .remembered import Remembered
+from .remembered import Remembered, unchanging
 
 _ELEMENTS = ((16, torch.complex128), (8, torch.int64), (4, torch.int32), (2, torch.int16), (1, torch.uint8))
 """Bytes of an element, and its type: the fewer elements, the faster."""
@@ -64,7 +64,7 @@ class AcceleratorKernels:
 
     def _uploaded(self, stream: Any, index: Index, size: int) -> Places:
         """Slots and rows of an index, on the device. One that nobody can write to is uploaded once."""
-        if index.flags.writeable:
+        if not unchanging(index):
             return self._upload(stream, index, size)
         return self._places[stream].of(index, (size,), len(index), lambda: self._upload(stream, index, size))
 

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from .device import Index
+from .remembered import unchanging
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -74,7 +75,7 @@ class HostKernels:
             parts = last[2]
         else:
             parts = list(_cut(index, size))
-            if not index.flags.writeable:  # nobody will change it
+            if unchanging(index):
                 self._last = index, size, parts
         for part in parts:
             if part.least < 0 or part.most >= len(pool):

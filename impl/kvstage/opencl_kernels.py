@@ -14,7 +14,7 @@ from .device import Index
 from .errors import DeviceError
 from .opencl_driver import Driver
 from .opencl_memory import Region
-from .remembered import Remembered
+from .remembered import Remembered, unchanging
 
 ITEMS = 256
 """Work-items at most: enough to share the runs evenly among the cores, few enough that starting them costs nothing."""
@@ -70,7 +70,7 @@ class Mover:
         size = pool.array.shape[1]
         if not len(index):
             return None
-        if index.flags.writeable:
+        if not unchanging(index):
             return cut(index, size)
         return self._cuts.of(index, (size,), len(index), lambda: cut(index, size))
 

@@ -4,6 +4,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+import numpy as np
+
+from .device import Index
+
 V = TypeVar("V")
 
 MOST = 2**19
@@ -11,6 +15,16 @@ MOST = 2**19
 LEAST = 256
 """Rows that a result counts for at least: beside its rows it takes the memory of some objects. Each step of decoding adds one
 of a single row."""
+
+
+def unchanging(index: Index) -> bool:
+    """Whether nobody can write to an array, nor to the memory that it is a view of."""
+    owner: object = index
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return False
+        owner = owner.base
+    return owner is None
 
 
 class Remembered(Generic[V]):

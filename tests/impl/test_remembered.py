@@ -1,9 +1,10 @@
 """What kernels' rows were worked out to: by the owner's identity, and bounded."""
 
+import numpy as np
 import pytest
 
 from kvstage import remembered
-from kvstage.remembered import MOST, Remembered
+from kvstage.remembered import MOST, Remembered, unchanging
 
 
 def test_a_result_is_worked_out_once_for_an_owner_and_its_numbers():
@@ -47,3 +48,14 @@ def test_results_of_few_rows_are_few_too(monkeypatch, counted):
         kept.of([number], (), 1, lambda number=number: number)
     assert (len(kept._kept) <= 4096) == counted
     assert len(kept._kept) >= 1000, "all caches of some steps"
+
+
+def test_a_view_that_others_can_write_to_is_not_unchanging():
+    owned, base = np.arange(4), np.arange(4)
+    assert not unchanging(owned)
+    owned.flags.writeable = False
+    view = base[1:]
+    view.flags.writeable = False
+    foreign = np.frombuffer(bytearray(32), np.int64)
+    foreign.flags.writeable = False
+    assert [unchanging(each) for each in (owned, owned[1:], view, foreign)] == [True, True, False, False]
