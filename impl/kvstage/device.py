@@ -87,9 +87,9 @@ class Device(Protocol[B, E]):
     def order_after(self, stream: str, after: object) -> None:
         """What is put on the stream from now on begins after what the caller has under way. The host goes on.
 
-        `after` is an event, or a stream for all that is on it now, as callers of this device have them; None is the
-        stream that the calling thread works on, where the device knows one, and orders nothing else. Raises DeviceError
-        for anything else. `NamedStreams` has this and the next method for callers who name the device's own streams.
+        `after` is an event, of `event` too, or a stream for all that is on it now, as callers of this device have them;
+        None is the stream that the calling thread works on, where the device knows one, and orders nothing else. Raises
+        DeviceError for anything else. `NamedStreams` has this and the next method for callers who name the device's own streams.
         """
         ...  # pragma: no cover
 

@@ -85,6 +85,11 @@ class Pending:
             with lock_of(self._device):
                 self._device.order_before(self._event, stream)
 
+    def precede(self, stream: str) -> None:
+        """What the device's stream of that name is given from now on begins after the work. The host goes on."""
+        if not self.ended and stream != self.stream:  # which is in order
+            self._device.order_after(stream, self._event)
+
     @property
     def memory(self) -> tuple[torch.Tensor, ...]:
         """What the work may still touch; nothing, once it has ended."""

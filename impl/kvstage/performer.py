@@ -1,6 +1,6 @@
 """One call's operations, issued on a device one by one, each checked against its buffers before it is."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from kvstage_model.buffers import Paged, Rows
@@ -21,13 +21,14 @@ from kvstage_model.operations import (
 from .addresses import Addresses
 from .device import Device, Index
 from .errors import SchemeError
+from .pending import Pending
 
 Bound = tuple[Any, int, int]
 """A buffer's handle, slots, and rows a slot."""
 
 
 class Performer:
-    """One call: the buffers' memory by name, its events, and the counts of what was issued."""
+    """One call: the buffers' memory by name, its events, the earlier calls that it follows, and the counts of what was issued."""
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class Performer:
         length: int,
         streams: list[str],
         after: object,
+        earlier: Collection[Pending],
     ) -> None:
         self.copies = 0
         self.waits = 0
@@ -52,6 +54,7 @@ class Performer:
         self._length = length
         self._streams = streams
         self._after = after
+        self._earlier = earlier
 
     def perform(self, operations: Iterable[Operation]) -> None:
         """Issues operations, one after the other."""
@@ -60,8 +63,10 @@ class Performer:
             how.get(type(operation), _refuse)(self, operation)
 
     def _begin(self, stream: str) -> None:
-        """The first work of the call on a stream: it comes behind the caller's."""
+        """The first work of the call on a stream: it comes behind the caller's, and that of earlier calls elsewhere."""
         self._device.order_after(stream, self._after)
+        for pending in self._earlier:
+            pending.precede(stream)
         self._streams.append(stream)  # now: a call whose `after` is refused has left nothing on the stream
 
     def _copy(self, copy: Copy) -> None:

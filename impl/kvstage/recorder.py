@@ -182,10 +182,18 @@ class RecordingDevice(Generic[B, E]):
         self._add(WaitEvent(stream, self._event(event)), begin, self._now())
 
     def order_after(self, stream: str, after: object) -> None:
-        """Notes a record and a stream's wait, as the caller's; where his streams are not the device's own, it is passed on."""
+        """Notes a record and a stream's wait, as the caller's. Where his streams are not the device's own, it is passed on.
+
+        An event of the device's own, by which calls of a stager come behind earlier ones, is noted everywhere.
+        """
         with self._as_callers():
-            known = getattr(type(self._device), "order_after", None) is NamedStreams.order_after
-            NamedStreams.order_after(self, stream, after) if known else self._device.order_after(stream, after)
+            if getattr(type(self._device), "order_after", None) is NamedStreams.order_after:
+                NamedStreams.order_after(self, stream, after)
+                return
+            begin = self._now()
+            self._device.order_after(stream, after)
+            if id(after) in self._events:
+                self._add(WaitEvent(stream, self._events[id(after)]), begin, self._now())
 
     def order_before(self, event: E, stream: object) -> None:
         """Notes a stream's wait, as the caller's, or passes it on."""

@@ -49,6 +49,7 @@ class Runtime:
         self._addresses = Addresses()
         self._doubtful: list[str] = []
         self.under_way: deque[Pending] = deque()
+        self._latest: dict[str, Pending] = {}  # by stream: what is behind the latest is behind all that went before it
         self.quarantined: list[torch.Tensor] = []
         self._loans: list[Loan] = []
 
@@ -58,12 +59,16 @@ class Runtime:
         """Performs prologue, steps and epilogue. `pool` and `host` are uint8 [slots, rows, row_bytes].
 
         A scheme may take a pool without gaps between its blocks for a single slot, so that runs can cross blocks. `after`
-        orders each stream of the scheme behind work of the caller, as `Device.order_after` says. `loans` is
-        memory under `host` that goes back where the call breaks off. A wait for a stream that is all of the epilogue is
-        left to the caller where the scheme stages nothing in memory that the host addresses, and has put all its work on
-        that stream: then the next call uses nothing that is still in use, but device memory behind it on the same stream
-        ("gather_copy between kernels" proves that this is enough). Raises SchemeError where the scheme has no result to bind
-        them to, binds them to other sizes, or does something that can't be run.
+        orders each stream of the scheme behind work of the caller, as `Device.order_after` says. Each stream also comes
+        behind what earlier calls have left under way on others: so calls are in order, whatever streams their schemes use,
+        and the host waits for none. `loans` is memory under `host` that goes back where the call breaks off.
+
+        A wait for a stream that is all of the epilogue is left to the caller where the scheme stages nothing in memory that
+        the host addresses. What it stages in device memory must all be on that stream, which is looked at: then the next
+        call uses nothing that is still in use, but device memory behind it on the same stream ("gather_copy between kernels"
+        proves that this is enough). A scheme that stages nothing may use others, if that one waits for them: the wait it
+        states is for all of its work. Raises SchemeError where the scheme has no result to bind them to, binds them to other
+        sizes, or does something that can't be run.
         """
         streams: list[str] = []
         try:
@@ -74,7 +79,10 @@ class Runtime:
             staged: list[torch.Tensor] = []
             memory = {buffer.name: self._memory(scheme, buffer, given, staged, pool.shape[2]) for buffer in scheme.buffers}
             events = {} if scheme.fresh_events else self._events.setdefault(scheme.name, {})
-            run = Performer(self._device, memory, events, self._addresses, pool.shape[2], scheme.result.length, streams, after)
+            earlier = self._latest.values()
+            run = Performer(
+                self._device, memory, events, self._addresses, pool.shape[2], scheme.result.length, streams, after, earlier
+            )
             run.perform(scheme.prologue)
             for i in range(scheme.steps):
                 run.perform(scheme.step(i))
@@ -84,6 +92,7 @@ class Runtime:
             if last is not None:
                 pending = Pending(self._device, last)
                 pending.mark(pool, host, *staged)
+                self._latest[pending.stream] = pending
                 self.under_way.append(pending)
             return Submitted(Stats(run.copies, run.waits + settled, run.bytes, run.launches), pending)
         except BaseException:
@@ -108,7 +117,7 @@ class Runtime:
             if not self._device.closed:  # a closed device has finished its work
                 self._device.synchronize(self._doubtful[-1])
                 waits += 1
-            self._doubtful.pop()
+            self._latest.pop(self._doubtful.pop(), None)  # if it failed, a stream that waits for it may fail again
         self.quarantined.clear()
         while self._loans:
             self._loans.pop().give_back()

@@ -10,11 +10,11 @@ from plain import plain_read, random_blocks, random_rows, same
 
 from kvstage import PagedPool, SimDevice, Stager, ThreadDevice, Transfer
 from kvstage.pending import Pending
+from kvstage_model.library import LIBRARY
 from kvstage_model.schedules import delays
 from kvstage_model.seeded import seeded
 
-ON_ONE_STREAM = ["direct", "gather_pinned", "gather_host", "gather_copy", "per_block", "ring"]
-"""All the pool's rows are reached on one stream: so calls may follow each other without a wait, as the issue order says."""
+SCHEMES = sorted(LIBRARY)
 SIZE, LENGTH = 2, 12
 TABLE = [4, 0, 5, 2, 1, 3]
 
@@ -87,14 +87,14 @@ def run(device, scheme: str, program: list[tuple], held=None) -> int:
     return compared
 
 
-@given(st.sampled_from(ON_ONE_STREAM), programs, st.integers(1, 4))
+@given(st.sampled_from(SCHEMES), programs, st.integers(1, 4))
 @settings(max_examples=150, deadline=None)
 def test_any_program_on_worker_threads_with_some_work_held(scheme, program, every):
     with ThreadDevice() as device, device.hold(lambda _stream, index: index % every == 0):
         run(device, scheme, program)
 
 
-@given(st.sampled_from(ON_ONE_STREAM), programs, st.integers(0, 2**16))
+@given(st.sampled_from(SCHEMES), programs, st.integers(0, 2**16))
 @settings(max_examples=100, deadline=None)
 def test_any_program_under_some_schedule(scheme, program, seed):
     for _, compared in seeded(lambda schedule: run(SimDevice(schedule), scheme, program), seed, 1):
