@@ -4,9 +4,9 @@ Torch runs every operator on them through `__torch_function__`; below it a dispa
 whose schemas say which tensors are read, which are written, and which are only looked at from another side.
 
 What goes around torch's operators is not noted, and shows by its bytes alone: an array that `numpy()` or `asarray`
-returned, from then on (that it was made counts as a read); a memoryview, `data_ptr()`, `untyped_storage()`; what makes a
-plain tensor of one, as `torch.Tensor(view)`, `view.as_subclass(torch.Tensor)` and `torch.vmap` do; other tensors on the
-same memory that were there before.
+returned, from then on (that it was made counts as a read); a memoryview, `data_ptr()`, `untyped_storage()`, `storage()`; what
+makes a plain tensor of one, as `torch.Tensor(view)`, `torch.tensor(view)`, `other.new_tensor(view)`,
+`view.as_subclass(torch.Tensor)` and `torch.vmap` do; other tensors on the same memory that were there before.
 """
 
 from collections.abc import Callable, Iterator, Sequence
