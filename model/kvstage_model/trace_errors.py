@@ -17,5 +17,9 @@ class TraceTooLargeError(TraceError):
     """It has more bytes than a reader takes, or more operations than the race finder can judge in time."""
 
 
+class TraceNotAFileError(TraceError):
+    """It is not in a regular file, such as a pipe that nobody may ever write to: reading it might not end."""
+
+
 class EmptyTraceError(TraceError):
     """It has no operation, or nothing happens in it: it can't show anything."""

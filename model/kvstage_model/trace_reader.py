@@ -13,7 +13,7 @@ from .axioms import Moment
 from .buffers import Access, Buffer, Listed, Paged, Rows
 from .operations import Event
 from .trace import ELSEWHERE, HOST, Issued, Trace, TraceEvent
-from .trace_errors import EmptyTraceError, TraceFormatError, TraceVersionError
+from .trace_errors import EmptyTraceError, TraceFormatError, TraceNotAFileError, TraceVersionError
 from .trace_fields import FIELDS, FORMAT, KINDS, VERSION, Part
 from .trace_json import Arguments
 from .trace_values import MOST_BYTES, entries, fields, memory, name, number, pair, parsed, refuse
@@ -28,7 +28,9 @@ class Document:
 
 
 def read_file(path: Path) -> Document:
-    """The trace in a file. Raises TraceError as `read` does, and OSError where the file can't be read."""
+    """The trace in a regular file. Raises TraceError as `read` does, and OSError where the file can't be read."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise TraceNotAFileError(f"{path} is no regular file: write the trace to one, for reading a pipe or a device may never end")
     with path.open("rb") as stream:
         return read(stream.read(MOST_BYTES + 1))
 

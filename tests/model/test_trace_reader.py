@@ -1,12 +1,14 @@
 """Traces from strangers: whatever is wrong is a named error, in time and in bounded memory."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -14,7 +16,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kvstage_model.trace import Trace
-from kvstage_model.trace_errors import EmptyTraceError, TraceError, TraceFormatError, TraceTooLargeError, TraceVersionError
+from kvstage_model.trace_errors import (
+    EmptyTraceError,
+    TraceError,
+    TraceFormatError,
+    TraceNotAFileError,
+    TraceTooLargeError,
+    TraceVersionError,
+)
 from kvstage_model.trace_json import as_json
 from kvstage_model.trace_reader import Document, read, read_file
 from kvstage_model.trace_values import LARGEST, MOST_BYTES
@@ -249,3 +258,17 @@ def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> N
     assert read_file(tmp_path / "one.json").trace.program
     with pytest.raises(TraceTooLargeError):
         read(b" " * (MOST_BYTES + 1))
+
+
+def test_a_pipe_is_refused_before_it_is_opened_for_nobody_may_ever_write_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    with pytest.raises(TraceNotAFileError, match=r"pipe.json is no regular file: write the trace to one"):
+        read_file(pipe)
+    monkeypatch.setattr(Path, "is_file", lambda path: True)
+    writer = Thread(target=pipe.write_text, args=(GOOD,))
+    writer.start()
+    assert read_file(pipe).trace.program, "without the check it is read, once somebody writes"
+    writer.join()
