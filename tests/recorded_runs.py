@@ -22,13 +22,15 @@ from kvstage_model.trace import Issued, plain
 
 
 class _AtOnce:
-    """Where rows lie, for a whole array of them, as the runtime asks; an instance's own table answers for one at a time."""
+    """Where rows lie, for a whole array of them, as the runtime asks, or for one; an instance's own table knows only that."""
 
     def __init__(self, rows: Addressed) -> None:
         self._rows = rows
 
     def address(self, positions: Any) -> Any:
         """Blocks and rows."""
+        if isinstance(positions, int):  # from the watch, which unrolls the scheme beside the run
+            return self._rows.address(positions)
         found = [self._rows.address(int(position)) for position in positions]
         return np.array([block for block, _ in found]), np.array([row for _, row in found])
 
