@@ -108,7 +108,9 @@ def values_of(parameters: tuple[Parameter, ...], rows: int) -> Iterator[dict[str
 
 
 def plain_values(parameters: tuple[Parameter, ...], rows: int) -> Iterator[dict[str, Any]]:
-    """Values with one plain transfer of so many rows, a row a block, and every number up to `rows`: for what takes many steps."""
+    """Values with one plain transfer of so many rows, a row a block, and every number from 0 to `rows` that is allowed, and
+    the least three: for what takes many steps.
+    """
     return _chosen(parameters, [list(_plain(parameter, rows)) for parameter in parameters])
 
 
@@ -132,7 +134,8 @@ def _values(parameter: Parameter, rows: int) -> Iterator[Any]:
 
 def _plain(parameter: Parameter, rows: int) -> Iterator[Any]:
     if parameter.kind is int:
-        yield from range(parameter.least, max(parameter.least, rows) + 1)
+        least = range(parameter.least, parameter.least + 3)
+        yield from sorted({*least, *range(max(parameter.least, 0), rows + 1)})
     elif parameter.kind is Flags:
         yield from (Flags(of) for of in (_always, _never))
     else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeAlias
 
 from .bounds import broken_bound, unaddressed
@@ -22,11 +22,13 @@ MOST_CALLS = 2
 """Calls of the longest sequence that is tried."""
 LONGEST = 8
 """Rows of the longest transfer that is tried at all, a row a block: a ring is used again only where it has fewer slots."""
+MOST_INSTANCES = 5_000
+"""Instances that are tried at most: with two or three numbers there are tens of thousands, and soon millions."""
 LOOKED = (
     f"every transfer of up to {MOST_ROWS} rows in blocks of 1 and 2, in plain ones of up to {LONGEST} rows, "
     f"with up to {MOST_CALLS} calls"
 )
-LOOKED_AT_NUMBERS = f"every choice of numbers up to {LONGEST}, or of the least three, with up to {MOST_CALLS} calls"
+LOOKED_AT_NUMBERS = f"every choice of numbers from 0 to {LONGEST} and the least three of each, with up to {MOST_CALLS} calls"
 """The same, of a scheme that declares no transfer."""
 
 
@@ -61,44 +63,63 @@ Fault = Callable[[tuple[Scheme, ...], str], Counterexample | None]
 
 
 def search(function: SchemeFunction, fault: Fault, most: int | None = None) -> Counterexample | None:
-    """The first small instance with a fault, by rows over all calls; None where none has, of the first `most` or of all."""
-    found = (fault(calls, values) for calls, values in islice(instances(function), most))
+    """The first small instance with a fault, by rows over all calls; None where none has, of the first `most` of them, or of
+    MOST_INSTANCES.
+    """
+    found = (fault(calls, values) for calls, values in islice(instances(function), most or MOST_INSTANCES))
     return next((counterexample for counterexample in found if counterexample is not None), None)
 
 
 def looked(subject: object) -> str:
     """How far a search looks, in words: for a scheme function or whatever else a claim is about."""
     try:
-        numbers = callable(subject) and not moves_rows(declared(subject))
+        parameters = declared(subject) if callable(subject) else ()
     except ParameterError:
+        return LOOKED  # partitions are no schemes
+    if not callable(subject) or not parameters:
         return LOOKED  # lemmas declare nothing that could be searched
-    return LOOKED_AT_NUMBERS if numbers else LOOKED
+    far = LOOKED if moves_rows(parameters) else LOOKED_AT_NUMBERS
+    left = next(islice(instances(subject), MOST_INSTANCES, None), None)
+    return far if left is None else f"the first {MOST_INSTANCES} instances, smallest first, of {far}"
 
 
 def instances(function: SchemeFunction) -> Iterator[tuple[tuple[Scheme, ...], str]]:
-    """Sequences of calls with concrete arguments, each once: every small layout, few rows first, and then longer transfers."""
+    """Sequences of calls with concrete arguments, each once: every small layout, few rows first, and then longer transfers.
+
+    Of a scheme without a transfer: every small choice of numbers, and then larger ones, one call before two.
+    """
     parameters = declared(function)
     moving = moves_rows(parameters)
+    seen = None if moving else set[str]()
     small = [(rows * calls, calls) for rows in range(1, MOST_ROWS + 1) for calls in range(1, MOST_CALLS + 1)]
     for total, calls in [(0, 1), *sorted(small)] if moving else [(calls, calls) for calls in range(1, MOST_CALLS + 1)]:
-        yield from _called(function, values_of(parameters, total // calls), calls)
-    for rows in range(MOST_ROWS + 1, LONGEST + 1):
-        for calls in range(1, MOST_CALLS + 1):
-            yield from _called(function, plain_values(parameters, rows), calls)
+        yield from _called(function, values_of(parameters, total // calls), calls, seen)
+    lengths = range(MOST_ROWS + 1, LONGEST + 1)
+    longer = [(length, calls) for length in lengths for calls in range(1, MOST_CALLS + 1)]
+    for length, calls in longer if moving else sorted(longer, key=lambda each: each[1]):  # pairs of numbers are many more
+        yield from _called(function, plain_values(parameters, length), calls, seen)
 
 
-def _called(function: SchemeFunction, all_values: Iterator[Values], calls: int) -> Iterator[tuple[tuple[Scheme, ...], str]]:
+def _called(
+    function: SchemeFunction, all_values: Iterator[Values], calls: int, seen: set[str] | None
+) -> Iterator[tuple[tuple[Scheme, ...], str]]:
     every = list(all_values)
-    later = _with_other_numbers(function, every) if calls > 1 else [[] for _ in every]
-    for values, others in zip(every, later, strict=True):
-        for other in (values, *others):
-            words = ", ".join(f"{name} = {_in_words(value, other[name])}" for name, value in values.items())
-            schemes = (function(**each) for each in (values, *[other] * (calls - 1)))
-            yield tuple(schemes), f"{words}, {calls} call{'s' if calls > 1 else ''}"
+    alike = _with_other_numbers(function, every) if calls > 1 else [[] for _ in every]
+    for values, others in zip(every, alike, strict=True):
+        for other in chain([values], (each for each in others if each is not values)):
+            numbers = ", ".join(f"{name} = {_in_words(value, other[name])}" for name, value in values.items())
+            words = f"{numbers}, {calls} call{'s' if calls > 1 else ''}"
+            if seen is not None:  # larger numbers come with all that are less again
+                if words in seen:
+                    continue
+                seen.add(words)
+            yield tuple(function(**each) for each in (values, *[other] * (calls - 1))), words
 
 
 def _with_other_numbers(function: SchemeFunction, every: list[Values]) -> list[list[Values]]:
-    """What a later call may have, for each: the same transfers, and numbers that leave each buffer as large as it is."""
+    """What a later call may have, for each, itself included: the same transfers, and numbers that leave each buffer as large
+    as it is. Those that have the same in common share one list.
+    """
     if not any(type(value) is int for values in every[:1] for value in values.values()):
         return [[] for _ in every]
     alike: dict[object, list[Values]] = {}
@@ -107,7 +128,7 @@ def _with_other_numbers(function: SchemeFunction, every: list[Values]) -> list[l
         moved = tuple(id(value) for value in values.values() if type(value) is not int)
         keys.append((moved, tuple(_kept(function(**values)).items())))
         alike.setdefault(keys[-1], []).append(values)
-    return [[other for other in alike[key] if other is not values] for key, values in zip(keys, every, strict=True)]
+    return [alike[key] for key in keys]
 
 
 def _kept(scheme: Scheme) -> dict[str, tuple[int, int]]:

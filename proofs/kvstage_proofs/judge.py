@@ -55,15 +55,18 @@ def judge(obligation: Obligation, *reviews: Review) -> Judgement:
     except (UnsupportedError, ParameterError) as reason:
         return Judgement(obligation.statement, Verdict.UNSUPPORTED, time.perf_counter() - begun, reason=str(reason))
     answers = tuple(answer for _, answer in asked)
-    verdict, why = (Verdict.REFUTED, "") if counterexample is not None else verdict_of(answers, looked(obligation.subject))
+    verdict, why = (Verdict.REFUTED, "") if counterexample is not None else verdict_of(answers)
     if verdict is Verdict.PROVED:
         dropped = next((query.name for query, answer in asked if _contradicted(query, answer)), None)
-        verdict, why = (verdict, why) if dropped is None else (Verdict.UNKNOWN, CONTRADICTED.format(name=dropped))
-    if verdict is Verdict.PROVED:
         counterexample = obligation.search(SMALLEST)
-        verdict, why = (Verdict.REFUTED, BROKEN) if counterexample is not None else (verdict, why)
+        if counterexample is not None:
+            verdict, why = Verdict.REFUTED, BROKEN
+        elif dropped is not None:
+            verdict, why = Verdict.UNKNOWN, CONTRADICTED.format(name=dropped)
+    elif verdict is Verdict.UNKNOWN and not searched and (counterexample := obligation.search(None)) is not None:
+        verdict, why = Verdict.REFUTED, ""
     elif verdict is Verdict.UNKNOWN:
-        why += hint(obligation)
+        why = verdict_of(answers, looked(obligation.subject))[1] + hint(obligation)
     judgement = Judgement(obligation.statement, verdict, time.perf_counter() - begun, answers, counterexample, why)
     for review in reviews:
         judgement = review(judgement, [query for query, _ in asked])

@@ -12,10 +12,14 @@ from kvstage_model.runs import PagedRows, Runs, by_block
 from kvstage_model.scheme import Direction, Scheme
 from kvstage_model.search import (
     LONGEST,
+    LOOKED,
+    LOOKED_AT_NUMBERS,
     MOST_CALLS,
+    MOST_INSTANCES,
     MOST_ROWS,
     hazard,
     instances,
+    looked,
     out_of_bounds,
     search,
     value_in_words,
@@ -54,6 +58,30 @@ def test_numbers_alone_come_once_for_each_number_of_calls() -> None:
     assert words[:12] == [*(f"n = {n}, 1 call" for n in (1, 2, 3)), *two_calls]
     assert f"n = {LONGEST}, 2 calls" in words
     assert f"n = 1, then {LONGEST}, 2 calls" in words
+
+
+def test_numbers_may_have_no_least_one_near_0() -> None:
+    """They are not tried one by one up to it."""
+
+    def far(below: Annotated[int, AtLeast(-50)], above: Annotated[int, AtLeast(4096)]) -> Scheme:
+        return Scheme("far", (STAGE,), 1, lambda i: [HostRead(STAGE.at(0, i, 1))])
+
+    listed = [words for _, words in instances(far)]
+    below, above = (-50, -49, -48, *range(LONGEST + 1)), (4096, 4097, 4098)
+    alone = {f"below = {n}, above = {m}, 1 call" for n in below for m in above}
+    assert {words for words in listed if words.endswith("1 call")} == alone
+    assert len(set(listed)) == len(listed) == len(alone) + len(alone) ** 2, "each pair of calls once"
+
+
+def test_a_search_among_many_numbers_ends_and_says_how_far_it_looked() -> None:
+    def many(a: Annotated[int, AtLeast(0)], b: Annotated[int, AtLeast(0)], c: Annotated[int, AtLeast(0)]) -> Scheme:
+        return Scheme("many", (STAGE,), 1, lambda i: [HostRead(STAGE.at(0, i, 1))])
+
+    tried: list[str] = []
+    assert search(many, lambda calls, values: tried.append(values)) is None
+    assert len(set(tried)) == len(tried) == MOST_INSTANCES
+    assert looked(many) == f"the first {MOST_INSTANCES} instances, smallest first, of {LOOKED_AT_NUMBERS}"
+    assert looked(library.per_row_read) == LOOKED, "of these there are fewer"
 
 
 def test_a_number_that_sizes_a_buffer_is_the_same_in_all_calls() -> None:

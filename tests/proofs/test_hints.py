@@ -70,7 +70,8 @@ def test_an_event_on_two_streams_is_named_and_how_far_numbers_were_looked_at() -
     judgement = judge(T1.of(recording("b"), "mine"))
     assert judgement.verdict is UNKNOWN
     assert judgement.reason.endswith(
-        "nothing wrong in every choice of numbers up to 8, or of the least three, with up to 2 calls; event e[0] is recorded on "
+        "nothing wrong in every choice of numbers from 0 to 8 and the least three of each, with up to 2 calls; "
+        "event e[0] is recorded on "
         "streams a and b: from such an event the proof draws nothing; record an event of its own on each stream"
     )
     assert judge(T1.of(recording("a"), "mine")).verdict is PROVED
@@ -81,7 +82,7 @@ def test_how_far_a_search_looks() -> None:
     """The words, against the numbers that are tried."""
     tried = [int(words.split(",")[0].removeprefix("n = ")) for _, words in instances(recording("a"))]
     assert set(tried) == set(range(9))
-    assert looked(recording("a")).startswith("every choice of numbers up to 8, ")
+    assert looked(recording("a")).startswith("every choice of numbers from 0 to 8 ")
     for moving in (pipelines.ring_read, schemes.staged_read, by_row, "lemmas"):
         assert looked(moving).startswith("every transfer of up to 3 rows in blocks of 1 and 2, ")
 

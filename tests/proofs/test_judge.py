@@ -142,6 +142,14 @@ def test_no_budget_makes_unknown_never_proved(monkeypatch: pytest.MonkeyPatch) -
     assert "could not" in judgement.reason
 
 
+def test_nothing_is_said_to_be_right_in_instances_that_nobody_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the solver can't even say whether the premises hold, the small instances are searched all the same."""
+    monkeypatch.setattr(query_module, "check", lambda assertions, seed=0: (UNCLEAR, 1))
+    judgement = judge(obligation(doubts(True), EXAMPLE))
+    assert (judgement.verdict, judgement.counterexample, judgement.reason) == (REFUTED, EXAMPLE, "")
+    assert judge(obligation(doubts(True))).verdict is UNKNOWN
+
+
 def test_a_theorem_is_about_the_subject_that_it_is_given() -> None:
     seen: list[str] = []
 
