@@ -163,6 +163,7 @@ class Calls:
                 with self._lock:
                     self._forget(pending)
         with self._lock:
+            self._runtime.quiet()
             self._runtime.settle()
             self._buffers.close()
 

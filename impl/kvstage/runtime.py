@@ -32,8 +32,8 @@ class Submitted:
 class Runtime:
     """A device, and the staging memory and events that schemes use on it, one call after another.
 
-    Both are kept for each scheme by name, from call to call: the proofs are about a sequence of calls of one scheme.
-    Staging memory is replaced when a call needs more.
+    Both are kept for each scheme by name, from call to call: the proofs are about a sequence of calls of one scheme, with
+    slots of one size. Staging memory is laid out anew when a call needs other slots, and replaced when it needs more.
 
     A call that breaks off may leave copies under way. All memory that they may touch is kept, and the next call, or
     `settle`, first waits for the streams that they are on: until then none of it is used again. It is `quarantined`.
@@ -44,10 +44,12 @@ class Runtime:
 
     def __init__(self, device: Device[Any, Any], buffers: Buffers) -> None:
         self._device = device
-        self._staging = Staging(buffers)
+        self._staging = Staging(buffers, self.quiet)
         self._events: dict[str, dict[tuple[str, int], Any]] = {}
         self._addresses = Addresses()
         self._doubtful: list[str] = []
+        self._left: list[str] = []
+        self._waited = 0  # by calls that are not over
         self.under_way: deque[Pending] = deque()
         self._latest: dict[str, Pending] = {}  # by stream: what is behind the latest is behind all that went before it
         self.quarantined: list[torch.Tensor] = []
@@ -72,7 +74,7 @@ class Runtime:
         """
         streams: list[str] = []
         try:
-            settled = self.settle()
+            self._waited += self.settle()
             if scheme.result is None:
                 raise SchemeError(f"scheme {scheme.name!r} states no result, which says what buffers are the caller's: give it one")
             given = _given(scheme, scheme.result, pool, host)
@@ -94,7 +96,10 @@ class Runtime:
                 pending.mark(pool, host, *staged)
                 self._latest[pending.stream] = pending
                 self.under_way.append(pending)
-            return Submitted(Stats(run.copies, run.waits + settled, run.bytes, run.launches), pending)
+            if scheme.result.target_on is not None or scheme.result.source_on is not None:
+                self._left += [stream for stream in streams if stream not in self._left]
+            waits, self._waited = run.waits + self._waited, 0
+            return Submitted(Stats(run.copies, waits, run.bytes, run.launches), pending)
         except BaseException:
             self._break_off(streams, (pool, host), loans)
             raise
@@ -123,6 +128,14 @@ class Runtime:
             self._loans.pop().give_back()
         return waits
 
+    def quiet(self) -> None:
+        """Waits for the streams that calls may have left at work on staging memory, since their rows are used on a stream."""
+        while self._left:
+            if not self._device.closed:
+                self._device.synchronize(self._left[-1])
+                self._waited += 1
+            self._left.pop()
+
     def _break_off(self, streams: Sequence[str], memory: Sequence[torch.Tensor], loans: Sequence[Loan]) -> None:
         if not streams:  # nothing was issued
             for loan in loans:
@@ -131,7 +144,7 @@ class Runtime:
         staged = self._staging.give_up()
         self._loans += [*staged, *loans]
         self._events = {}
-        for stream in streams:
+        for stream in (*streams, *self._left):
             self.doubt(stream, (*memory, *(loan.tensor for loan in staged)))
 
     def _memory(
@@ -139,8 +152,7 @@ class Runtime:
     ) -> Bound:
         tensor = given.get(buffer.name)
         if tensor is None:
-            taken = self._staging.take(scheme.name, buffer.name, buffer.memory, buffer.slots * buffer.rows * row_bytes)
-            tensor = taken.view(buffer.slots, buffer.rows, row_bytes)
+            tensor = self._staging.take(scheme.name, buffer, row_bytes)
             staged.append(tensor)
         return self._device.view(buffer.memory, tensor), buffer.slots, buffer.rows
 

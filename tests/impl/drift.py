@@ -123,7 +123,7 @@ def _moves(issued: Issued, call: int) -> bool:
 def watching() -> Iterator[Watch]:
     """Watches every runtime that is made, and every transfer that is used, inside."""
     watch = Watch()
-    made, submit, wait, query = Runtime.__init__, Runtime.submit, Transfer.wait, Transfer.query
+    made, submit, quiet, wait, query = Runtime.__init__, Runtime.submit, Runtime.quiet, Transfer.wait, Transfer.query
 
     @wraps(made)
     def on_recorder(runtime: Runtime, device: Any, *arguments: Any) -> None:
@@ -141,6 +141,15 @@ def watching() -> Iterator[Watch]:
         with recorder.call():
             return watch.submit(runtime, submit, scheme, pool, host, named)
 
+    @wraps(quiet)
+    def watched_quiet(runtime: Runtime) -> None:
+        recorder = runtime._device
+        if isinstance(recorder, RecordingDevice):
+            with recorder._as_callers():  # it is for calls before this one, and none of its scheme's waits
+                quiet(runtime)
+        else:
+            quiet(runtime)
+
     @wraps(wait)
     def watched_wait(transfer: Transfer[Any], timeout: float | None = None) -> None:
         wait(transfer, timeout)
@@ -156,6 +165,7 @@ def watching() -> Iterator[Watch]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Runtime, "__init__", on_recorder)
         patch.setattr(Runtime, "submit", watched_submit)
+        patch.setattr(Runtime, "quiet", watched_quiet)
         patch.setattr(Transfer, "wait", watched_wait)
         patch.setattr(Transfer, "query", watched_query)
         yield watch

@@ -8,7 +8,7 @@ from kvstage import HostDevice, PagedPool, PinnedMemoryError, Stager, ThreadDevi
 from kvstage.buffers import Buffers
 from kvstage.costs import PCIE_5
 from kvstage.staging import Staging
-from kvstage_model.buffers import Memory
+from kvstage_model.buffers import Buffer, Memory
 from kvstage_model.library import LIBRARY
 
 TABLE = [3, 0, 4, 1]
@@ -63,10 +63,10 @@ def test_staging_that_is_too_small_makes_way_for_more(blocks):
 def test_what_is_left_counts_what_is_idle():
     with ThreadDevice() as device:
         buffers = Buffers(device, 1000)
-        staging = Staging(buffers)
+        staging = Staging(buffers, lambda: None)
         assert Buffers(device, None).left is None
         assert buffers.left == 1000
-        staging.take("ring", "stage", Memory.PINNED, 300)
+        staging.take("ring", Buffer("stage", Memory.PINNED, 3, 10), 10)
         loan = buffers.take(Memory.PINNED, 100)
         other = buffers.take(Memory.PINNED, 50)
         assert buffers.left == 850

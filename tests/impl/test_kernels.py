@@ -144,7 +144,7 @@ def test_the_two_directions_share_no_event_and_no_staging_memory():
         assert same(read.result(), plain_read(blocks.tensor, [3, 0], 0, 4))
         assert (made, len(device.made)) == (2, 5)
         memory = stager._calls._runtime._staging._kept
-        assert len({loan.tensor.data_ptr() for loan in memory.values()}) == len(memory) == 4
+        assert len({loan.tensor.data_ptr() for loan, _ in memory.values()}) == len(memory) == 4
 
 
 def test_the_prologue_comes_first_and_once(device):

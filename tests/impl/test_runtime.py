@@ -166,7 +166,7 @@ def test_calls_from_two_threads_go_one_by_one(locked, watch):
     with Recording(None if locked else Barrier(2)) as device:
         stager = Stager(device, scheme="per_block")
         stage = stager._calls._buffers.take(Memory.PINNED, 3)
-        stager._calls._runtime._staging._kept["staged read", "stage", Memory.PINNED] = stage
+        stager._calls._runtime._staging._kept["staged read", "stage", Memory.PINNED] = stage, (1, 1, 3)
         if not locked:
             stager._calls._lock = nullcontext()
         count = len(outs[0])
