@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from bench import device_check, device_legs
+from bench import device_check, device_legs, schemes
 from bench.__main__ import main
 from bench.device_check import outcomes, table
 from bench.device_legs import BY_TORCH, CACHES, FLAT, WrongBytesError, measure
@@ -39,7 +39,7 @@ def test_without_an_accelerator_it_says_so(capsys: pytest.CaptureFixture[str]) -
 @pytest.fixture(scope="module")
 def report() -> dict[str, Any]:
     with ThreadDevice() as device:
-        return measure(device, 40)
+        return measure(device, 40, rounds=1)
 
 
 def test_every_scheme_is_verified_and_timed_in_both_directions(report: dict[str, Any]) -> None:
@@ -82,13 +82,16 @@ def test_tests_that_never_end_are_a_failure(monkeypatch: pytest.MonkeyPatch, tmp
     assert device_check.run_tests(tmp_path)["says"] == "not done after 0.01 seconds"
 
 
-def test_the_host_is_measured_in_the_same_way(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_host_is_measured_in_the_same_way(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schemes, "ROUNDS", 3)
     assert main(["schemes", "HostDevice", "--rows", "40", "--json", str(tmp_path / "host.json")]) == 0
     shown, found = capsys.readouterr().out, json.loads((tmp_path / "host.json").read_text(encoding="utf-8"))
     legs = {leg["leg"]: leg for leg in found["legs"]}
     assert legs.keys() >= {FLAT, "gather_host read", "gather_host write", "auto read"}
     assert (legs["gather_host read"]["launches"], legs["gather_host read"]["waits"]) == (CACHES, 1)
-    assert all(len(leg["rounds"]) == 15 for leg in legs.values())
+    assert all(len(leg["rounds"]) == 3 for leg in legs.values())
     assert "gather_host write" in shown
     assert (found["benchmark"], found["rows"]) == ("schemes", 40)
     assert found["costs"]["source"] == "measured on HostDevice", "what each leg is expected to take"
