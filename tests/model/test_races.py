@@ -33,7 +33,7 @@ from tests.model.programs import BUFFERS, EVENTS, cells, issued, overlapping, pr
 LEFT, RIGHT = BUFFERS
 A, B = LEFT.at(0, 0, 1), RIGHT.at(0, 0, 1)
 DONE = EVENTS[0]
-EXAMPLES = 200
+EXAMPLES = 300
 
 
 def found(program: tuple[Issued, ...]) -> set[tuple[int, int]]:
@@ -94,7 +94,7 @@ def test_with_events_and_kernels_they_agree_too() -> None:
 @pytest.mark.extended
 @pytest.mark.parametrize("part", range(1, 9))
 def test_in_many_programs_with_events_and_kernels_they_agree_too(part: int) -> None:
-    seen = agreement_with_events(3 * EXAMPLES, part)
+    seen = agreement_with_events(2 * EXAMPLES, part)
     assert min(seen["race"], seen["none"], seen["SyncEvent"], seen["WaitEvent"]) > EXAMPLES // 6
 
 
