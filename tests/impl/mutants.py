@@ -187,6 +187,7 @@ MUTANTS = (
     Mutant("what is under way is always over", Pending, "query", always(True), "write direct, polled"),
     Mutant("an event that marks a transfer is used again", Pending, "__init__", one_mark_for_all, "two streams under way"),
     Mutant("the mark of what is under way is lost", Pending, "mark", nothing, "read gather_host"),
+    Mutant("a call does not wait for an earlier one on another stream", Pending, "precede", nothing, "across streams"),
     Mutant("a call does not wait for the caller's stream", NamedStreams, "order_after", nothing, "behind the caller"),
     Mutant("the caller's stream does not wait for a call", NamedStreams, "order_before", nothing, "before the caller"),
 )

@@ -132,6 +132,20 @@ def two_streams_under_way(schedule: Schedule) -> bool:
     return right == [True, True]
 
 
+def across_streams(schedule: Schedule) -> bool:
+    """A write, and a read of its rows that goes by another stream, with no wait between them."""
+    with SimDevice(schedule) as device:
+        blocks, rows = pools()[0], random_rows(7, STOP - START, (4,), torch.uint8)
+        stager, pool = Stager(device, scheme=Pair(on_stream("second").read, on_stream("first").write)), PagedPool(blocks.tensor)
+        write = stager.write(pool, TABLES[0], START, rows)
+        read = stager.read(pool, TABLES[0], START, STOP)
+        write.wait()
+        read.wait()
+        found = []
+        device.host(lambda: found.append(read.result().clone()), "the caller takes the rows")
+    return same(found[0], rows)
+
+
 def behind_the_caller(scheme: str, schedule: Schedule) -> bool:
     """The pool is filled on the caller's stream, and read behind that."""
     with SimDevice(schedule) as device:
@@ -239,6 +253,7 @@ RUNS: dict[str, Callable[[Schedule], bool]] = {
     "write direct, polled": partial(writes, SCHEMES["direct"], poll=True),
     "two under way": partial(two_under_way, "gather_pinned"),
     "two streams under way": two_streams_under_way,
+    "across streams": across_streams,
     "behind the caller": partial(behind_the_caller, "direct"),
     "before the caller": partial(before_the_caller, "direct"),
     "undrained": partial(undrained, 2),
