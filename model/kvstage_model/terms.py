@@ -45,26 +45,5 @@ def implication(premise: Term, conclusion: Term) -> Term:
     return z3.BoolRef(z3.Z3_mk_implies(context.ref(), premise.as_ast(), conclusion.as_ast()), context)
 
 
-def unknowns(formulas: Sequence[Term]) -> list[Term]:
-    """All symbols, and all uses of functions, that formulas of one context are about."""
-    context = formulas[0].ctx
-    ref, found = context.ref(), []
-    seen, left = set(), [formula.as_ast() for formula in formulas]
-    while left:
-        ast = left.pop()
-        number = z3.Z3_get_ast_id(ref, ast)
-        if number in seen:
-            continue
-        seen.add(number)
-        if z3.Z3_get_ast_kind(ref, ast) != z3.Z3_APP_AST:  # a number
-            continue
-        app = z3.Z3_to_app(ref, ast)
-        left += [z3.Z3_get_app_arg(ref, app, at) for at in range(z3.Z3_get_app_num_args(ref, app))]
-        if z3.Z3_get_decl_kind(ref, z3.Z3_get_app_decl(ref, app)) == z3.Z3_OP_UNINTERPRETED:
-            boolean = z3.Z3_get_sort_kind(ref, z3.Z3_get_sort(ref, ast)) == z3.Z3_BOOL_SORT
-            found.append((z3.BoolRef if boolean else z3.ArithRef)(ast, context))
-    return found
-
-
 def _array(formulas: Sequence[Term]) -> Any:
     return (z3.Ast * len(formulas))(*[formula.as_ast() for formula in formulas])

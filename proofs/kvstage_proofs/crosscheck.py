@@ -9,7 +9,7 @@ cvc5 is imported when it is first asked: without `--crosscheck` nobody needs it.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -22,9 +22,6 @@ from .query import Answer, Asked, Query
 SOLVER = "cvc5"
 RESOURCES = 10_000_000
 """Budget of one question in cvc5's own count, 10 times what the largest question of the catalogue needs: some minutes."""
-
-VALUED = "(set-option :ackermann true)\n"
-"""Put before questions that give each use of a function its value: half of the time. Others take two or three times longer."""
 
 
 class CrosscheckError(Exception):
@@ -73,26 +70,33 @@ def second_opinion(query: Query, first: Asked) -> Asked:
     begun = time.perf_counter()
     enough = None
     if first.can_hold is Answer.SAT:
-        enough = witness([*query.premises, query.hint]) or witness(query.premises)
+        valued = witness([*query.premises, query.hint]) or witness(query.premises)
+        enough = valued and query.with_logic(valued)
     elif first.can_hold is Answer.UNSAT:
-        enough = core(query.premises)
-    can_hold, used = _opinion(query, first.can_hold, enough, query.premises)
+        enough = _part(query, query.premises)
+    can_hold, used = _opinion(first.can_hold, enough, query.premise_smt2)
     answer = Answer.UNKNOWN
     if first.can_hold is Answer.SAT:
-        refuted = core(query.doubts) if first.answer is Answer.UNSAT else None
-        answer, more = _opinion(query, first.answer, refuted, query.doubts)
+        part = _part(query, query.doubts) if first.answer is Answer.UNSAT else None
+        answer, more = _opinion(first.answer, part, query.smt2)
         used += more
     return Asked(query.name, answer, can_hold, query.must_hold, time.perf_counter() - begun, used)
 
 
-def _opinion(query: Query, said: Answer, enough: list[Term] | None, whole: list[Term]) -> tuple[Answer, int]:
+def _part(query: Query, assertions: list[Term]) -> str | None:
+    """Those of the assertions that contradict each other, as text."""
+    found = core(assertions)
+    return None if found is None else query.text(found)
+
+
+def _opinion(said: Answer, enough: str | None, whole: Callable[[], str]) -> tuple[Answer, int]:
     """cvc5's answer to whether the whole can hold: what z3 has `said`, where cvc5 says that of what is enough for it."""
     used = 0
     if enough is not None:
-        answer, used = check((VALUED if said is Answer.SAT else "") + query.text(enough))
+        answer, used = check(enough)
         if answer is said:
             return answer, used
-    answer, more = check(query.text(whole))
+    answer, more = check(whole())
     return answer, used + more
 
 

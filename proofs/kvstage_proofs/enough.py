@@ -5,16 +5,19 @@ can be put to another solver as questions of their own, and an answer to them is
 itself does so among more facts, and what holds with certain values can hold.
 """
 
+import re
 from collections.abc import Sequence
 
 import z3
 
-from kvstage_model.terms import Term, tell, track, unknowns
+from kvstage_model.terms import Term, tell, track
 
 from .query import RLIMIT
 
 TRACKED = 4 * RLIMIT
 """Budget of one question whose facts are tracked, which takes z3 more steps than the same question by itself."""
+
+DECLARED = re.compile(r"^\(declare-fun (\|[^|]*\||[^ ]+) .*\n", re.MULTILINE)
 
 
 def core(assertions: Sequence[Term]) -> list[Term] | None:
@@ -26,14 +29,21 @@ def core(assertions: Sequence[Term]) -> list[Term] | None:
     return [signs[str(sign)] for sign in solver.unsat_core()]
 
 
-def witness(assertions: Sequence[Term]) -> list[Term] | None:
-    """The assertions, and what each symbol and each use of a function in them is, as z3 finds it; None where it finds nothing."""
+def witness(assertions: Sequence[Term]) -> str | None:
+    """The assertions as SMT-LIB text, each symbol and function in them defined as z3 finds it; None where it finds nothing."""
     solver = _solver(assertions)
     tell(solver, assertions)
     if solver.check() != z3.sat:
         return None
     model = solver.model()
-    return [*assertions, *(term == model.eval(term, model_completion=True) for term in unknowns(assertions))]
+    defined = {declared.name() for declared in model.decls()}
+
+    def left_open(declaration: re.Match[str]) -> str:
+        return "" if declaration[1].strip("|") in defined else declaration[0]
+
+    text: str = DECLARED.sub(left_open, solver.to_smt2())
+    at = text.index("(assert")
+    return f"{text[:at]}{model.sexpr()}\n{text[at:]}"
 
 
 def _solver(assertions: Sequence[Term]) -> z3.Solver:

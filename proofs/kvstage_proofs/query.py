@@ -64,7 +64,11 @@ class Query:
         """Whether some assertions of this query can hold together, as SMT-LIB text."""
         solver = z3.Solver(ctx=self.doubt.ctx)
         tell(solver, assertions)
-        return f"(set-logic {self.logic})\n{solver.to_smt2()}"
+        return self.with_logic(solver.to_smt2())
+
+    def with_logic(self, text: str) -> str:
+        """SMT-LIB text that says which logic it is in."""
+        return f"(set-logic {self.logic})\n{text}"
 
 
 @dataclass(frozen=True)
