@@ -100,7 +100,8 @@ def _int64s(pool: PagedPool, chosen: Any, first: int) -> bytes:
         chosen = chosen.numpy()
     if isinstance(chosen, np.ndarray):
         return chosen.astype(np.int64, copy=False).tobytes()
-    _refuse_tensors((chosen[0], chosen[-1]))  # all of them are looked at where the table is a new one
+    if type(chosen[0]) is not int or type(chosen[-1]) is not int:
+        _refuse_tensors((chosen[0], chosen[-1]))  # all of them are looked at where the table is a new one
     try:
         # unlike numpy, it takes no 1.0 for a 1; of other sequences it might take their memory
         return array("q", chosen if isinstance(chosen, list | tuple) else list(chosen)).tobytes()

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 from .auto import Choice
@@ -92,7 +92,7 @@ class Transfer(Generic[R]):
     @property
     def stats(self) -> Stats:
         """What the call has asked of the device so far; a wait behind the call counts when it is made."""
-        return self._stats if self._pending is None else replace(self._stats, waits=self._stats.waits + self._pending.waits)
+        return self._stats if self._pending is None else self._stats + Stats(waits=self._pending.waits)
 
     def query(self) -> bool:
         """Whether the rows have arrived. Never blocks. Raises what went wrong on their way.
