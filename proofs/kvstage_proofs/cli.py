@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     prove.add_argument("-v", "--verbose", action="store_true", help="print every counterexample")
     prove.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON, too")
     prove.add_argument("--junit-xml", metavar="FILE", type=Path, help="write the report as JUnit XML, too")
-    prove.add_argument("--crosscheck", action="store_true", help="put every query to cvc5, too: it must give z3's answer")
+    prove.add_argument("--crosscheck", action="store_true", help="have cvc5 confirm every answer of z3's")
     prove.add_argument("--axioms", action="store_true", help="show which axioms each proof rests on")
     prove.add_argument("--smt2", metavar="DIR", type=Path, help="write every query that was asked as SMT-LIB, too")
     prove.set_defaults(run=_prove)
