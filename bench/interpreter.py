@@ -52,9 +52,9 @@ class IdleDevice(HostDevice):
 _NO_ROWS = NoRows()
 
 
-def microseconds(rows: int = ROWS) -> dict[str, float]:
-    """Of an operation of each scheme, reading so many rows: the median of some calls, all of a call's own work included."""
-    pool, out = PagedPool(torch.zeros(rows // BLOCK_SIZE, BLOCK_SIZE, 1)), torch.zeros(rows, 1)
+def microseconds() -> dict[str, float]:
+    """Of an operation of each scheme, reading ROWS rows: the median of some calls, all of a call's own work included."""
+    pool, out = PagedPool(torch.zeros(ROWS // BLOCK_SIZE, BLOCK_SIZE, 1)), torch.zeros(ROWS, 1)
     table = list(range(pool.num_blocks))
     with IdleDevice() as device:
         stagers = {name: Stager(device, scheme=name) for name in SCHEMES}
@@ -62,9 +62,9 @@ def microseconds(rows: int = ROWS) -> dict[str, float]:
         for _ in range(ROUNDS):
             for name, stager in stagers.items():
                 began = time.perf_counter()
-                stager.read(pool, table, 0, rows, out=out)
+                stager.read(pool, table, 0, ROWS, out=out)
                 found[name].append(time.perf_counter() - began)
-    paged = PagedRows(table.__getitem__, pool.num_blocks, BLOCK_SIZE, 0, rows)
+    paged = PagedRows(table.__getitem__, pool.num_blocks, BLOCK_SIZE, 0, ROWS)
     return {name: statistics.median(seconds) * 1e6 / operations(name, paged) for name, seconds in found.items()}
 
 

@@ -57,9 +57,9 @@ class Query:
         """The question as SMT-LIB text: unsat proves."""
         return self.text(self.doubts)
 
-    def premise_smt2(self, hinted: bool = False) -> str:
-        """Whether the premise can hold, as SMT-LIB text; with the hint where `hinted`."""
-        return self.text([*self.premises, self.hint] if hinted else self.premises)
+    def premise_smt2(self) -> str:
+        """Whether the premise can hold, as SMT-LIB text."""
+        return self.text(self.premises)
 
     def text(self, assertions: list[Term]) -> str:
         """Whether some assertions of this query can hold together, as SMT-LIB text."""

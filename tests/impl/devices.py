@@ -1,6 +1,6 @@
 """The devices that a test can run on, and how to make each as late as a device may be."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -62,3 +62,14 @@ def ones(device, count: int = 4) -> Cells:
 
 def zeros(device, count: int = 4) -> Cells:
     return Cells(device, count, 0)
+
+
+def refusals(calls: Iterable[Callable[[], object]], error: type[Exception]) -> int:
+    """How many of the calls raise that error; any other one is raised here."""
+    refused = 0
+    for call in calls:
+        try:
+            call()
+        except error:
+            refused += 1
+    return refused

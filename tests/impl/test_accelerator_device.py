@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from devices import refusals
 from fake_accelerator import CALLER, FakeAccelerator, Noted, fake, within
 from plain import plain_read, plain_write, random_blocks, random_rows, same
 
@@ -232,11 +233,5 @@ def test_a_forked_child_is_refused_by_name(device, forked):
         lambda: device.query(event),
         device.close,
     ]
-    refused = 0
-    for call in calls:
-        try:
-            call()
-        except ForkedError:
-            refused += 1
-    assert refused == (len(calls) if forked else 0)
+    assert refusals(calls, ForkedError) == (len(calls) if forked else 0)
     device._process = os.getpid()

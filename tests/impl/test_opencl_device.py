@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from devices import everything, ones, zeros
+from devices import everything, ones, refusals, zeros
 
 from kvstage import DeviceError, ForkedError, OpenCLDevice, OpenCLMissingError, PagedPool, Stager, opencl_device, opencl_driver
 from kvstage.opencl_kernels import cut, runs
@@ -227,13 +227,7 @@ def test_after_a_fork_the_child_gets_an_error_and_does_not_hang(device):
             lambda: device.query(event),
             device.close,
         ]
-        refused = 0
-        for call in calls:
-            try:
-                call()
-            except ForkedError:
-                refused += 1
-        os._exit(0 if refused == len(calls) else 1)
+        os._exit(0 if refusals(calls, ForkedError) == len(calls) else 1)
     assert os.waitpid(child, 0)[1] == 0
     device.copy("a", source.handle, target.handle)
     device.synchronize("a")
