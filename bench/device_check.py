@@ -26,7 +26,7 @@ from .device_legs import ROWS, WrongBytesError, legs_table, measure
 VERSION = 1
 """Of the JSON."""
 ROOT = Path(__file__).parent.parent
-TESTS = ("tests/impl/test_cuda.py", "tests/impl/test_modes.py::test_no_call_synchronizes_under_torchs_own_watch")
+TESTS = ("tests/hardware/test_cuda.py", "tests/behaviour/test_modes.py::test_no_call_synchronizes_under_torchs_own_watch")
 PATIENCE = 200
 """Seconds for the tests: they take a tenth of that where the machine is idle."""
 

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 
 from kvstage import DeviceError, PagedPool, Stager, Stats
-from kvstage.costs import Costs, costs_of, measured
-from kvstage_model.buffers import Memory
-from kvstage_model.counts import Counts
-from kvstage_model.library import LIBRARY
+from kvstage.costs import Costs
+from kvstage.selection.measurement import costs_of, measured
+from kvstage_model.language.buffers import Memory
+from kvstage_model.schemes.counts import Counts
+from kvstage_model.schemes.registry import LIBRARY
 
 from .pools import BLOCK_SIZE, FILL, SPARE
 

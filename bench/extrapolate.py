@@ -10,7 +10,7 @@ elementwise sums are not counted.
 from dataclasses import dataclass
 
 from kvstage.costs import PCIE_5_LEAST, PCIE_5_MOST, Costs
-from kvstage_model.counts import Counts
+from kvstage_model.schemes.counts import Counts
 
 from .glm import LATENT_WIDTH
 from .sizes import INDEX_HEAD_DIM, INDEX_KPOOL, STREAMS, Sizes

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from kvstage import HostDevice, PagedPool, Stager
-from kvstage_model.buffers import Memory
-from kvstage_model.library import LIBRARY
-from kvstage_model.runs import PagedRows
+from kvstage_model.language.buffers import Memory
+from kvstage_model.language.paged_rows import PagedRows
+from kvstage_model.schemes.registry import LIBRARY
 
 from .pools import BLOCK_SIZE
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 
 from kvstage import PagedPool, Stager, ThreadDevice
-from kvstage.thread_device import Bytes
-from kvstage_model.buffers import Memory
+from kvstage.devices.host_kernels import Bytes
+from kvstage_model.language.buffers import Memory
 
 from .glm import Cache
 from .pools import BLOCK_SIZE, FILL, Paged, empty_pool, filled_pool, raw, same_bytes

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from kvstage import Device, Stager, Stats
-from kvstage_model.buffers import Memory
+from kvstage_model.language.buffers import Memory
 
 from .clock import Clock, clocked
 from .pools import BLOCK_SIZE, FILL, raw

@@ -15,7 +15,7 @@ from transformers import Cache, DynamicCache
 from transformers.cache_utils import CacheLayerMixin
 
 from kvstage import Device, PagedPool, Stager, Transfer
-from kvstage_model.buffers import Memory
+from kvstage_model.language.buffers import Memory
 
 from .glm import INDEXER_WIDTH, LATENT_WIDTH
 from .pools import BLOCK_SIZE, FILL, SPARE, blocks, raw, shuffled_table

@@ -11,7 +11,8 @@ import pytest
 
 if TYPE_CHECKING:
     from bench.glm import Cache
-    from tests.impl.drift import Watch
+    from kvstage import ThreadDevice
+    from tests.support.drift import Watch
 
 SHARES = 8
 COUNTS = pytest.StashKey[tuple[int, int]]()
@@ -107,11 +108,20 @@ def watch() -> "Iterator[Watch | None]":
     if "kvstage" not in sys.modules:
         yield None
         return
-    from tests.impl.drift import watching
+    from tests.support.drift import watching
 
     with watching() as watch:
         yield watch
     assert not watch.drifts, "\n".join(watch.drifts)
+
+
+@pytest.fixture(scope="session")
+def device() -> "Iterator[ThreadDevice]":
+    """One device for the tests that don't close, hold or break it."""
+    from kvstage import ThreadDevice
+
+    with ThreadDevice() as device:
+        yield device
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.support.paths import ROOT
+
 PACKAGES = {"kvstage_model": ROOT / "model", "kvstage": ROOT / "impl", "kvstage_proofs": ROOT / "proofs"}
 ALLOWED = {
     "kvstage_model": {"kvstage_model"},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.support.paths import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def test_it_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
     assert tops == {"kvstage", "kvstage_model", "kvstage_proofs"}
     assert {f"{top}/py.typed" for top in tops} <= set(names)
-    assert "kvstage_model/trace.schema.json" in names
+    assert "kvstage_model/traces/trace.schema.json" in names
 
 
 def test_it_works_beside_a_users_own_modules(wheel: Path, tmp_path: Path) -> None:

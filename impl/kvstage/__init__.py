@@ -27,17 +27,22 @@ Stats(copies=66, waits=1, bytes=1188, launches=0)
 True
 """
 
-from kvstage_model.buffers import Memory
-from kvstage_model.library import Pair
-from kvstage_model.scheme import Direction
+from kvstage_model.language.buffers import Memory
+from kvstage_model.language.scheme import Direction
+from kvstage_model.schemes.registry import Pair
 
 from . import ops as ops
-from .accelerator_device import AcceleratorDevice
-from .auto import Choice
 from .batch import Batch
-from .checked_device import CheckedDevice
+from .checked.device import CheckedDevice
+from .checked.findings import HostAccessError, HostThreadError, RaceError, ReleasedMemoryError, SpinningError, StagingError
 from .costs import Costs
-from .device import Device, Index
+from .devices.accelerator import AcceleratorDevice
+from .devices.device import Device, Index
+from .devices.host import HostDevice
+from .devices.named_streams import NamedStreams
+from .devices.opencl.device import OpenCLDevice
+from .devices.simulated import SimDevice
+from .devices.threads import ThreadDevice
 from .errors import (
     AliasError,
     BlockIdError,
@@ -57,15 +62,11 @@ from .errors import (
     TableTooShortError,
     UnknownSchemeError,
 )
-from .findings import HostAccessError, HostThreadError, RaceError, ReleasedMemoryError, SpinningError, StagingError
-from .host_device import HostDevice
-from .named_streams import NamedStreams
-from .opencl_device import OpenCLDevice
 from .pool import PagedPool
-from .sim_device import SimDevice
+from .runtime.stats import Stats
+from .selection.auto import Choice
 from .stager import Stager
-from .thread_device import ThreadDevice
-from .transfer import Moved, Stats, Transfer
+from .transfer import Moved, Transfer
 
 __all__ = [
     "AcceleratorDevice",

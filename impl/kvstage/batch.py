@@ -5,11 +5,12 @@ from typing import Any, TypeVar
 
 import torch
 
+from .arguments.block_table import BlockTable
 from .calls import Calls
 from .errors import ClosedError, NotFinishedError
 from .pool import PagedPool
-from .tables import BlockTable
-from .transfer import Stats, Transfer
+from .runtime.stats import Stats
+from .transfer import Transfer
 
 R = TypeVar("R")
 

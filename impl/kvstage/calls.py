@@ -9,26 +9,27 @@ from typing import Any, TypeAlias, TypeVar
 import torch
 from torch.autograd.graph import increment_version
 
-from kvstage_model.buffers import Memory
-from kvstage_model.library import Pair
-from kvstage_model.runs import PagedRows
-from kvstage_model.scheme import Direction, Scheme
+from kvstage_model.language.buffers import Memory
+from kvstage_model.language.paged_rows import PagedRows
+from kvstage_model.language.scheme import Direction, Scheme
+from kvstage_model.schemes.registry import Pair
 
-from .auto import Auto, Choice
-from .buffers import Buffers, Loan
-from .choosing import Choosing
-from .convert import dtype_at_host, to_bfloat16, to_float32
-from .copies import copying
-from .device import Device
-from .device_lock import lock_of
+from .arguments.block_table import BlockTable, TouchedBlocks, row_range, touched_blocks
+from .arguments.conversion import dtype_at_host, to_bfloat16, to_float32
+from .arguments.host_rows import check_rows, check_tensor
+from .arguments.pool_copy import copying
+from .devices.device import Device
+from .devices.fork_check import check_process
+from .devices.lock import lock_of
 from .errors import ClosedError
-from .leaving import leave_to_device
-from .pending import Pending, check_process
 from .pool import PagedPool, check_pool, packed_bytes
-from .rows import check_rows, check_tensor
-from .runtime import Runtime, Submitted
-from .tables import BlockTable, TouchedBlocks, row_range, touched_blocks
-from .transfer import Moved, Stats, Transfer
+from .runtime.memory_budget import Buffers, Loan
+from .runtime.pending import Pending, leave_to_device
+from .runtime.runtime import Runtime, Submitted
+from .runtime.stats import Stats
+from .selection.auto import Auto, Choice
+from .selection.selector import Choosing
+from .transfer import Moved, Transfer
 
 R = TypeVar("R")
 Hook: TypeAlias = Callable[[Moved], None]

@@ -9,18 +9,19 @@ from typing import Any
 
 import torch
 
-from kvstage_model.library import LIBRARY, Pair
-from kvstage_model.scheme import Direction
+from kvstage_model.language.scheme import Direction
+from kvstage_model.schemes.registry import LIBRARY, Pair
 
-from .auto import Auto, Choice
+from .arguments.block_table import BlockTable
 from .batch import Batch
 from .calls import Calls, Hook
-from .costs import Costs, costs_of
-from .device import Device
-from .device_lock import lock_of
+from .costs import Costs
+from .devices.device import Device
+from .devices.lock import lock_of
 from .errors import DeviceError, RangeError, SchemeError, UnknownSchemeError
 from .pool import PagedPool
-from .tables import BlockTable
+from .selection.auto import Auto, Choice
+from .selection.measurement import costs_of
 from .transfer import Transfer
 
 AUTO = "auto"

@@ -3,8 +3,8 @@
 What a scheme is written with can be imported from here. z3 is imported by the modules that prove, never by this one.
 """
 
-from .buffers import Buffer, Memory, Paged, Rows
-from .operations import (
+from .language.buffers import Buffer, Memory, Paged, Rows
+from .language.operations import (
     Acquire,
     Copy,
     CopyBatch,
@@ -23,11 +23,11 @@ from .operations import (
     SyncStream,
     WaitEvent,
 )
-from .paired import IntoLarger, IntoSmaller
-from .parameters import Distinct
-from .ranges import AtLeast, Flags, Positive
-from .runs import PagedRows, Piece, Pieces, Run, Runs
-from .scheme import Direction, Phase, Result, Scheme, Session
+from .language.paged_rows import IntoLarger, IntoSmaller, PagedRows
+from .language.parameters import Distinct
+from .language.partitions import Piece, Pieces, Run, Runs
+from .language.ranges import AtLeast, Flags, Positive
+from .language.scheme import Direction, Phase, Result, Scheme, Session
 
 __all__ = [
     "Acquire",

@@ -6,9 +6,9 @@ from enum import Enum
 from functools import partial
 from typing import Generic, TypeVar
 
-from kvstage_model.search import Counterexample
+from kvstage_model.search.search import Counterexample
 
-from .query import Asked, Query
+from .solvers.query import Asked, Query
 
 
 class Verdict(Enum):

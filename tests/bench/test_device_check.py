@@ -12,7 +12,7 @@ from bench.device_check import outcomes, table
 from bench.device_legs import BY_TORCH, CACHES, FLAT, WrongBytesError, measure
 from kvstage import HostDevice, Stats, ThreadDevice
 from kvstage.costs import HOST
-from kvstage_model.library import LIBRARY
+from kvstage_model.schemes.registry import LIBRARY
 
 XML = """<testsuites><testsuite>
 <testcase name="a"/><testcase name="b"><failure message="x"/></testcase>

@@ -12,8 +12,8 @@ from bench import __main__ as command
 from bench import legs, prefill
 from bench.legs import block_loop, block_loop_of_writes, row_loop
 from kvstage import ThreadDevice
-from kvstage.thread_device import Bytes
-from tests.impl.drift import Watch
+from kvstage.devices.host_kernels import Bytes
+from tests.support.drift import Watch
 
 TOKENS = 250
 """Seven blocks of 32 rows and one of 26."""

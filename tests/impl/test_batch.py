@@ -4,10 +4,10 @@ from contextlib import suppress
 
 import pytest
 import torch
-from plain import plain_read, plain_write, random_blocks, random_rows, same
 
 from kvstage import ClosedError, DeviceError, NotFinishedError, PagedPool, Stager, Stats, ThreadDevice, Transfer
-from kvstage_model.library import LIBRARY
+from kvstage_model.schemes.registry import LIBRARY
+from tests.support.plain import plain_read, plain_write, random_blocks, random_rows, same
 
 TABLE = [3, 0, 4]
 LAYERS = 6

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from kvstage import DeviceError, HostDevice, ThreadDevice, costs
-from kvstage.costs import HOST, PCIE_4, PCIE_5, Costs, costs_of, measured
-from kvstage_model.buffers import Memory
-from kvstage_model.counts import Counts
+from kvstage.costs import HOST, PCIE_4, PCIE_5, Costs
+from kvstage.selection.measurement import costs_of, measured
+from kvstage_model.language.buffers import Memory
+from kvstage_model.schemes.counts import Counts
 
 KNOWN = Costs(9e-6, 4e-6, 5e-6, 2e9, 8e9, frozenset({Memory.DEVICE, Memory.PINNED}), "known")
 

@@ -5,7 +5,6 @@ from collections import deque
 import numpy as np
 import pytest
 import torch
-from plain import plain_read, random_blocks, random_rows, same
 
 import kvstage
 from kvstage import (
@@ -23,11 +22,12 @@ from kvstage import (
     ThreadDevice,
     errors,
 )
-from kvstage.buffers import Buffers
 from kvstage.pool import as_bytes
-from kvstage.runtime import Runtime
-from kvstage_model.library import LIBRARY
-from kvstage_model.runs import PagedRows
+from kvstage.runtime.memory_budget import Buffers
+from kvstage.runtime.runtime import Runtime
+from kvstage_model.language.paged_rows import PagedRows
+from kvstage_model.schemes.registry import LIBRARY
+from tests.support.plain import plain_read, random_blocks, random_rows, same
 
 
 def rows(count: int) -> torch.Tensor:

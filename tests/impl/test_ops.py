@@ -4,9 +4,9 @@ import gc
 
 import pytest
 import torch
-from plain import plain_read, plain_write, random_blocks, random_rows, same
 
 from kvstage import ClosedError, HostDevice, RangeError, Stager, ops
+from tests.support.plain import plain_read, plain_write, random_blocks, random_rows, same
 
 TABLE = torch.tensor([4, 1, 5, -1])
 

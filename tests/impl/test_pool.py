@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from plain import random_blocks, raw
 
 from kvstage import LayoutError, PagedPool
 from kvstage.pool import as_bytes, same_memory, span
+from tests.support.plain import random_blocks, raw
 
 
 @pytest.mark.parametrize("padding", [0, 3])

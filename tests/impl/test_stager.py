@@ -5,11 +5,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import plain_read, plain_write, random_blocks, random_rows, raw, same
 
 from kvstage import PagedPool, SchemeError, Stager, Stats, ThreadDevice, UnknownSchemeError
-from kvstage_model.buffers import Memory
-from kvstage_model.library import CHUNK, LIBRARY, Pair, gather_copy_read, gather_copy_write, gather_read, gather_write
+from kvstage_model.language.buffers import Memory
+from kvstage_model.schemes.registry import CHUNK, LIBRARY, Pair
+from tests.support.plain import plain_read, plain_write, random_blocks, random_rows, raw, same
 
 SCHEMES = sorted(LIBRARY)
 GEOMETRIES = [
@@ -97,10 +97,13 @@ def transfers(draw):
 def in_chunks(name: str, chunk: int) -> str | Pair:
     """The schemes that pack chunks, with so few rows in each that a small transfer needs many."""
     if name == "gather_copy":
-        return Pair(lambda rows: gather_copy_read(rows, chunk), lambda rows: gather_copy_write(rows, chunk))
+        return Pair(lambda rows: LIBRARY["gather_copy"].read(rows, chunk), lambda rows: LIBRARY["gather_copy"].write(rows, chunk))
     if name != "gather":
         return name
-    return Pair(lambda rows, slots: gather_read(rows, slots, chunk), lambda rows, slots: gather_write(rows, slots, chunk))
+    return Pair(
+        lambda rows, slots: LIBRARY["gather"].read(rows, slots, chunk),
+        lambda rows, slots: LIBRARY["gather"].write(rows, slots, chunk),
+    )
 
 
 @given(transfers(), st.sampled_from(SCHEMES), st.integers(0, 2**16), st.integers(1, 4), st.integers(1, 40))

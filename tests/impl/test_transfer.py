@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from plain import plain_read, plain_write, random_blocks, random_rows, same
 
 from kvstage import ClosedError, NotFinishedError, PagedPool, Stager, Stats, ThreadDevice
-from kvstage.pending import Pending
-from kvstage.runtime import Runtime
+from kvstage.runtime.pending import Pending
+from kvstage.runtime.runtime import Runtime
+from tests.support.plain import plain_read, plain_write, random_blocks, random_rows, same
 
 AT_ONCE = ["direct", "gather_pinned", "gather_copy"]
 INSIDE = ["per_row", "per_block", "ring", "gather"]
@@ -177,7 +177,7 @@ def test_twin_without_the_stager_the_memory_of_a_dropped_transfer_is_gone(monkey
 def stager_dropped(monkeypatch, watch, scheme: str, waited: bool, keeps: bool = True) -> tuple[bool, bool]:
     """Whether a transfer's memory lives when its stager was dropped, and the transfer; and when the device is gone as well."""
     if not keeps:
-        monkeypatch.setattr("kvstage.leaving.weakref.finalize", lambda *_: SimpleNamespace())
+        monkeypatch.setattr("kvstage.runtime.pending.weakref.finalize", lambda *_: SimpleNamespace())
     out = np.zeros((8, 3), np.float32)
     alive = weakref.ref(out)
     with Forgetful() as device, device.hold(lambda _stream, index: keeps):

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from kvstage_proofs import github, loading
 from kvstage_proofs.obligation import Obligation
+from kvstage_proofs.reports import github
+from kvstage_proofs.targets import user_file
 
 SetCatalogue = Callable[..., None]
 
@@ -15,8 +16,8 @@ def catalogue_of(monkeypatch: pytest.MonkeyPatch) -> SetCatalogue:
     """Sets the catalogue, and judges in this process: a worker would state the real one."""
 
     def replace(*stated: Obligation) -> None:
-        monkeypatch.setattr(loading, "catalogue", lambda: iter(stated))
-        monkeypatch.setattr("kvstage_proofs.runner.processes", lambda _: 1)
+        monkeypatch.setattr(user_file, "catalogue", lambda: iter(stated))
+        monkeypatch.setattr("kvstage_proofs.commands.parallel.processes", lambda _: 1)
 
     return replace
 

@@ -1,0 +1,4 @@
+"""A device by OpenCL: in-order queues, user events and kernels, on PoCL or any other driver.
+
+Read `device` first.
+"""

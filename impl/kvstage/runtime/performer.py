@@ -1,0 +1,181 @@
+"""One call's operations, issued on a device one by one, each checked against its buffers before it is."""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from kvstage_model.language.buffers import Paged, Rows
+from kvstage_model.language.operations import (
+    Copy,
+    CopyBatch,
+    Event,
+    Gather,
+    HostCopy,
+    Operation,
+    RecordEvent,
+    Scatter,
+    SyncEvent,
+    SyncStream,
+    WaitEvent,
+)
+
+from ..devices.device import Device, Index
+from ..errors import SchemeError
+from .pending import Pending
+from .row_numbers import Addresses
+
+Bound = tuple[Any, int, int]
+"""A buffer's handle, slots, and rows a slot."""
+
+
+class Performer:
+    """One call: the buffers' memory by name, its events, the earlier calls that it follows, and the counts of what was issued."""
+
+    def __init__(
+        self,
+        device: Device[Any, Any],
+        memory: dict[str, Bound],
+        events: dict[tuple[str, int], Any],
+        addresses: Addresses,
+        row_bytes: int,
+        length: int,
+        streams: list[str],
+        after: object,
+        earlier: Collection[Pending],
+    ) -> None:
+        self.copies = 0
+        self.waits = 0
+        self.bytes = 0
+        self.launches = 0
+        self._device = device
+        self._memory = memory
+        self._events = events
+        self._addresses = addresses
+        self._row_bytes = row_bytes
+        self._length = length
+        self._streams = streams
+        self._after = after
+        self._earlier = earlier
+
+    def perform(self, operations: Iterable[Operation]) -> None:
+        """Issues operations, one after the other."""
+        how = _HOW
+        for operation in operations:
+            how.get(type(operation), _refuse)(self, operation)
+
+    def _begin(self, stream: str) -> None:
+        """The first work of the call on a stream: it comes behind the caller's, and that of earlier calls elsewhere."""
+        self._device.order_after(stream, self._after)
+        for pending in self._earlier:
+            pending.precede(stream)
+        self._streams.append(stream)  # now: a call whose `after` is refused has left nothing on the stream
+
+    def _copy(self, copy: Copy) -> None:
+        if copy.stream not in self._streams:
+            self._begin(copy.stream)
+        source, target = copy.source, copy.target
+        if source.count != target.count:
+            _refuse_lengths(copy, source.count, target.count)
+        self._device.copy(copy.stream, self._view(source), self._view(target))
+        self.copies += 1
+        self.bytes += source.count * self._row_bytes
+
+    def _copy_batch(self, batch: CopyBatch) -> None:
+        """One by one, in the order of the stream: more order than the batch promises."""
+        for source, target in batch.copies:
+            self._copy(Copy(batch.stream, source, target))
+
+    def _gather(self, kernel: Gather) -> None:
+        if kernel.stream not in self._streams:
+            self._begin(kernel.stream)
+        source, index = self._paged(kernel.source, kernel.target, kernel)
+        self._device.gather(kernel.stream, source, index, self._view(kernel.target))
+        self._launched(index)
+
+    def _scatter(self, kernel: Scatter) -> None:
+        if kernel.stream not in self._streams:
+            self._begin(kernel.stream)
+        target, index = self._paged(kernel.target, kernel.source, kernel)
+        self._device.scatter(kernel.stream, self._view(kernel.source), target, index)
+        self._launched(index)
+
+    def _launched(self, index: Index) -> None:
+        self.launches += 1
+        self.bytes += len(index) * self._row_bytes
+
+    def _host_copy(self, copy: HostCopy) -> None:
+        source, target = copy.source, copy.target
+        if source.count != target.count:
+            _refuse_lengths(copy, source.count, target.count)
+        self._device.host_copy(self._view(source), self._view(target))
+
+    def _synchronize(self, wait: SyncStream) -> None:
+        self._device.synchronize(wait.stream)
+        self.waits += 1
+
+    def _record(self, record: RecordEvent) -> None:
+        self._device.record(self._event(record.event), record.stream)
+
+    def _sync_event(self, wait: SyncEvent) -> None:
+        self._device.wait(self._event(wait.event))
+        self.waits += 1
+
+    def _wait_event(self, wait: WaitEvent) -> None:
+        if wait.stream not in self._streams:
+            self._begin(wait.stream)
+        self._device.wait_event(wait.stream, self._event(wait.event))
+
+    def _event(self, event: Event) -> Any:
+        key = (event.name, event.index)
+        found = self._events.get(key)
+        if found is None:
+            found = self._events[key] = self._device.event()
+        return found
+
+    def _view(self, rows: Rows) -> Any:
+        handle, slots, length = self._memory[rows.buffer.name]
+        slot, start = rows.slot, rows.start
+        stop = start + rows.count
+        if not (0 <= slot < slots and 0 <= start <= stop <= length):  # indexing would wrap or clip, and move other rows
+            raise SchemeError(
+                f"rows [{start}, {stop}) of slot {slot} are not inside {rows.buffer.name!r}, {slots} slots of {length} rows: "
+                "correct the scheme; `kvstage prove` finds such rows"
+            )
+        return handle[slot, start:stop]
+
+    def _paged(self, paged: Paged, packed: Rows, kernel: Operation) -> tuple[Any, Index]:
+        """The pool, and the numbers of the rows that a kernel reaches in it."""
+        if paged.count != packed.count:
+            _refuse_lengths(kernel, paged.count, packed.count)
+        first, last = paged.first, paged.first + paged.count
+        if not 0 <= first <= last <= self._length:
+            raise SchemeError(
+                f"{type(kernel).__name__} of rows [{first}, {last}) of a transfer of {self._length}: correct the scheme"
+            )
+        handle, slots, length = self._memory[paged.buffer.name]
+        return handle, self._addresses.of(paged, slots, length, kernel)
+
+
+def _refuse_lengths(operation: Operation, rows: int, places: int) -> None:
+    kind = type(operation).__name__
+    raise SchemeError(f"{kind} of {rows} rows to {places} rows: the scheme must name as many rows on both sides")
+
+
+def _refuse(_: Performer, operation: Operation) -> None:
+    raise SchemeError(
+        f"the library can't perform {type(operation).__name__}: "
+        "a scheme that it runs copies, gathers, scatters, records and waits, and leaves the rest to its caller"
+    )
+
+
+_HOW: dict[type, Callable[[Performer, Any], None]] = {
+    Copy: Performer._copy,
+    CopyBatch: Performer._copy_batch,
+    Gather: Performer._gather,
+    Scatter: Performer._scatter,
+    HostCopy: Performer._host_copy,
+    SyncStream: Performer._synchronize,
+    RecordEvent: Performer._record,
+    SyncEvent: Performer._sync_event,
+    WaitEvent: Performer._wait_event,
+}
+"""Functions, not methods bound to one performer: that would be a cycle, which keeps a call's memory until it is collected."""

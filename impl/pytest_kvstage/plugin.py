@@ -1,0 +1,147 @@
+"""pytest's argument `staging_schedule`: a test that asks for it runs once for each schedule.
+
+    @pytest.mark.staging(schedules="exhaustive")  # or "seeded", with runs= and seed=; without the mark: "delays"
+    def test_upload(staging_schedule):
+        device = staging_schedule.device()
+        ...
+
+A run fails where the test does, or where the device finds an access without a wait. The first failure ends the runs,
+and prints how to run its schedule alone: `--kvstage-replay STRING`. It costs a pytest run that does not use it nothing
+but the import of a few small modules.
+"""
+
+from collections.abc import Generator
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--kvstage-replay`."""
+    parser.getgroup("kvstage").addoption(
+        "--kvstage-replay",
+        metavar="STRING",
+        help="run tests that ask for staging_schedule under this schedule alone, such as hold:3:end: a failure prints it",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declares the mark, and refuses a string that names no schedule."""
+    config.addinivalue_line(
+        "markers",
+        'staging(schedules="delays", runs=100, seed=None): which schedules a test with staging_schedule runs under: '
+        '"delays", "exhaustive" or "seeded"',
+    )
+    text = config.getoption("--kvstage-replay")
+    if text is not None:
+        from kvstage_model.schedules.replay_strings import ReplayStringError, from_string
+
+        try:
+            from_string(text)
+        except ReplayStringError as error:
+            raise pytest.UsageError(f"--kvstage-replay: {error}") from error
+
+
+@pytest.fixture
+def staging_schedule(request: pytest.FixtureRequest) -> object:
+    """This run's `kvstage_model.staging.StagingSchedule`: call its `device()`."""
+    from .runs import CURRENT
+
+    run = request.node.stash.get(CURRENT, None)
+    if run is None:
+        pytest.fail(
+            "staging_schedule must be an argument of the test, or of a fixture that the test names; and no other plugin, such as "
+            "one that repeats tests, may run it",
+            pytrace=False,
+        )
+    if isinstance(run.staging, Exception):
+        pytest.fail(str(run.staging), pytrace=False)
+    return run.staging
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Runs a test that asks for `staging_schedule` once for each schedule."""
+    if not _staged(item):
+        return None
+    from .plan import MarkError, Plan, plan_of
+    from .runs import run_all
+
+    mark, replay = item.get_closest_marker("staging"), item.config.getoption("--kvstage-replay")
+    try:
+        plan: Plan | Exception = plan_of(mark.args if mark else (), mark.kwargs if mark else {}, replay)
+    except MarkError as error:
+        plan = error
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in run_all(item, nextitem, plan):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Looks at a run when its test has returned or failed: functions, methods of a `unittest.TestCase`, and all else."""
+    if not _staged(item):
+        return (yield)
+    from .runs import judged
+
+    with judged(item):
+        return (yield)
+
+
+def pytest_report_teststatus(report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:
+    """With -v: under how many schedules a test has passed."""
+    made = _property(report, "kvstage_schedules")
+    if made is None or not report.passed or hasattr(report, "wasxfail"):
+        return None
+    return "passed", ".", f"PASSED ({_count(made, 'schedule')})"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A replay that no test has run under is an error of usage: nothing was shown."""
+    if _idle(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """How many schedules there were, and the seeds."""
+    reports = _staged_reports(terminalreporter)
+    if reports:
+        made = sum(_property(report, "kvstage_schedules") or 0 for report in reports)
+        terminalreporter.write_line(f"kvstage: {_count(made, 'schedule')} in {_count(len(reports), 'test')}")
+    elif _idle(config):
+        terminalreporter.write_line(
+            f"kvstage: no test has run under --kvstage-replay {config.getoption('--kvstage-replay')}: name one that asks for "
+            "staging_schedule",
+            red=True,
+        )
+    for report in reports:
+        seed = _property(report, "kvstage_seed")
+        if seed is not None:
+            terminalreporter.write_line(f"kvstage: seed {seed} in {report.nodeid}")
+
+
+def _staged(item: pytest.Item) -> bool:
+    return "staging_schedule" in getattr(item, "fixturenames", ())
+
+
+def _idle(config: pytest.Config) -> bool:
+    """Whether tests were to be run under a schedule, and none was."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")  # which workers of xdist have not
+    if config.getoption("--kvstage-replay") is None or config.option.collectonly or reporter is None:
+        return False
+    return not _staged_reports(reporter)
+
+
+def _staged_reports(reporter: pytest.TerminalReporter) -> list[pytest.TestReport]:
+    """The reports of tests that ran under schedules."""
+    return [report for reports in reporter.stats.values() for report in reports if _property(report, "kvstage_schedules")]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _property(report: object, name: str) -> int | None:
+    return dict(getattr(report, "user_properties", ())).get(name)

@@ -1,0 +1,219 @@
+"""What a staging loop does: buffers, runs of rows, and the operations that the host issues.
+
+Every number here is an `int`, or a symbolic index while a scheme is being proved; both read the same.
+Nothing compares by value: `==` between symbolic fields would fork the proof silently, so records are compared
+by name, with the functions at the end of this file.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any, TypeAlias
+
+from .buffers import Access, Paged, Rows
+from .fast_dataclass import record
+
+
+@record(frozen=True, slots=True, eq=False)
+class Event:
+    """One event of an indexed family: `Event("filled", slot)`. `call` tells events apart that don't outlive a call."""
+
+    name: str
+    index: int = 0
+    call: int = 0
+
+
+@record(frozen=True, slots=True, eq=False)
+class Copy:
+    """Asynchronous: moves rows at some time after its issue, after all earlier work of its stream."""
+
+    stream: str
+    source: Rows
+    target: Rows
+
+
+@record(frozen=True, slots=True, eq=False)
+class Gather:
+    """A kernel that packs rows of the pool: row r of `target` is row r of `source`. It may write pinned memory."""
+
+    stream: str
+    source: Paged
+    target: Rows
+
+
+@record(frozen=True, slots=True, eq=False)
+class Scatter:
+    """A kernel that unpacks rows into the pool: row r of `source` goes to row r of `target`. It may read pinned memory."""
+
+    stream: str
+    source: Rows
+    target: Paged
+
+
+@record(frozen=True, slots=True, eq=False)
+class CopyBatch:
+    """Several copies in one call of the driver, (source, target) each, with no order among them."""
+
+    stream: str
+    copies: tuple[tuple[Rows, Rows], ...]
+
+
+@record(frozen=True, slots=True, eq=False)
+class Launch:
+    """Any other kernel, such as the caller's: it reads and writes what it is given."""
+
+    stream: str
+    reads: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()
+
+
+@record(frozen=True, slots=True, eq=False)
+class RecordEvent:
+    """Marks what was issued on a stream so far. The last record of an event is the one that counts."""
+
+    event: Event
+    stream: str
+
+
+@record(frozen=True, slots=True, eq=False)
+class SyncEvent:
+    """The host waits for what the event's last record marks; an event that was never recorded does not block.
+
+    `aim` is the step whose record it is meant for: a hint for the proof, never trusted.
+    """
+
+    event: Event
+    aim: int | None = None
+
+
+@record(frozen=True, slots=True, eq=False)
+class WaitEvent:
+    """A stream waits, before its later work, for what the event's last record marks when this is issued.
+
+    `aim` is the step whose record it is meant for: a hint for the proof, never trusted.
+    """
+
+    stream: str
+    event: Event
+    aim: int | None = None
+
+
+@record(frozen=True, slots=True, eq=False)
+class HostCopy:
+    """The host moves rows itself, before it goes on."""
+
+    source: Rows
+    target: Rows
+
+
+@record(frozen=True, slots=True, eq=False)
+class HostRead:
+    """The host, or whoever it hands the rows to, reads them."""
+
+    source: Rows
+
+
+@record(frozen=True, slots=True, eq=False)
+class HostWrite:
+    """The host, or whoever it hands the rows to, overwrites them."""
+
+    target: Rows
+
+
+@record(frozen=True, slots=True, eq=False)
+class SyncStream:
+    """The host waits for all that was issued on a stream before."""
+
+    stream: str
+
+
+@record(frozen=True, slots=True, eq=False)
+class QueryEvent:
+    """The host asks whether what the event's last record marks has ended, and goes on. `answer` is 1 for yes, 0 for not yet.
+
+    A scheme takes its answers from a parameter of type `Flags`, and guards with them what follows.
+    """
+
+    event: Event
+    answer: int
+
+
+@record(frozen=True, slots=True, eq=False)
+class Release:
+    """The host hands rows to somebody else, such as a network card, who may write them from now on."""
+
+    target: Rows
+
+
+@record(frozen=True, slots=True, eq=False)
+class Acquire:
+    """The host takes rows back: it waits until whoever they were released to has written them.
+
+    It waits for releases all of whose rows it takes back; of a release of more rows, some may still be written.
+    """
+
+    target: Rows
+
+
+OnStream = Copy | Gather | Scatter | CopyBatch | Launch | RecordEvent | WaitEvent
+"""Work that a stream does later."""
+
+Later = OnStream | Release
+"""What happens later, on a stream or elsewhere; everything else is done when the host goes on."""
+
+Operation: TypeAlias = Later | HostCopy | HostRead | HostWrite | SyncStream | SyncEvent | QueryEvent | Acquire
+
+
+def reads(operation: Operation) -> tuple[Access, ...]:
+    """What an operation reads."""
+    if isinstance(operation, Launch):
+        return operation.reads
+    if isinstance(operation, HostRead):
+        return (operation.source,)
+    return tuple(source for source, _ in moves(operation))
+
+
+def writes(operation: Operation) -> tuple[Access, ...]:
+    """What an operation writes."""
+    if isinstance(operation, Launch):
+        return operation.writes
+    if isinstance(operation, HostWrite | Release):
+        return (operation.target,)
+    return tuple(target for _, target in moves(operation))
+
+
+def moves(operation: Operation) -> tuple[tuple[Access, Access], ...]:
+    """The (source, target) pairs of what moves rows: row r of each source becomes row r of its target."""
+    if isinstance(operation, CopyBatch):
+        return operation.copies
+    return ((operation.source, operation.target),) if isinstance(operation, Copy | Gather | Scatter | HostCopy) else ()
+
+
+def placed(operation: Operation, place: Callable[[Access], Access]) -> Operation:
+    """The operation with each of its accesses where `place` puts it."""
+    return replace(operation, **{field.name: _placed(getattr(operation, field.name), place) for field in fields(operation)})
+
+
+def _placed(value: Any, place: Callable[[Access], Access]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_placed(each, place) for each in value)
+    return place(value) if isinstance(value, Rows | Paged) else value
+
+
+def stream_of(operation: Operation) -> str | None:
+    """The stream that an operation is issued on or waits for, if any."""
+    return operation.stream if isinstance(operation, OnStream | SyncStream) else None
+
+
+def event_of(operation: Operation) -> Event | None:
+    """The event that an operation records or waits for, if any."""
+    return operation.event if isinstance(operation, RecordEvent | SyncEvent | WaitEvent | QueryEvent) else None
+
+
+def covers(first: Rows, second: Rows) -> bool:
+    """Whether the first run has all rows of the second one."""
+    return (
+        (first.buffer.name == second.buffer.name)
+        & (first.slot == second.slot)
+        & (first.start <= second.start)
+        & (second.start + second.count <= first.start + first.count)
+    )

@@ -1,0 +1,89 @@
+"""The parameters that a scheme function declares, with their ranges, and small values for them.
+
+    def my_read(runs: Runs, slots: Annotated[int, AtLeast(1)]) -> Scheme: ...
+
+`Runs` stands for every partition of every transfer into runs, `Pieces` for every partition, `PagedRows` for every
+transfer, `IntoLarger` and `IntoSmaller` for every one between two pools, an annotated `int` for every number of its
+range: one for each call, or one for all calls where a buffer that is kept is as large as it says. `Distinct[...]` promises
+that no pool block occurs twice in the table.
+
+All `Runs`, `Pieces` and `PagedRows` of a scheme are transfers of one pool, and all cuts have one longest part: what is proved
+of two of them says nothing of pools of two sizes. Between two pools there are `IntoLarger` and `IntoSmaller`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+from .paged_rows import IntoLarger, IntoSmaller, PagedRows
+from .partitions import Pieces, Runs
+from .ranges import AtLeast, Flags
+from .scheme import Scheme
+
+T = TypeVar("T")
+TRANSFERS: tuple[type, ...] = (Runs, Pieces, PagedRows, IntoLarger, IntoSmaller)
+SchemeFunction: TypeAlias = Callable[..., Scheme]
+
+
+class _NoBlockTwice:
+    """The mark that `Distinct` puts on an annotation."""
+
+
+Distinct: TypeAlias = Annotated[T, _NoBlockTwice]
+
+
+class ParameterError(TypeError):
+    """A scheme function declares something that the prover can't choose values for."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One declared parameter: `kind` is Runs, Pieces, PagedRows, IntoLarger, IntoSmaller, Flags or int."""
+
+    name: str
+    kind: type
+    distinct: bool = False
+    least: int = 0
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A scheme function made from another one, with parameters stated instead of annotated."""
+
+    function: SchemeFunction
+    parameters: tuple[Parameter, ...]
+
+    def __call__(self, *values: Any, **arguments: Any) -> Scheme:
+        """The scheme for these arguments."""
+        return self.function(*values, **arguments)
+
+
+def declared(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The parameters of a scheme function, in order. Raises ParameterError where a range is missing."""
+    if isinstance(function, Declared):
+        return function.parameters
+    hints = get_type_hints(function, include_extras=True)
+    return tuple(_parameter(function, name, hints.get(name)) for name in signature(function).parameters)
+
+
+def allowing_duplicates(function: SchemeFunction) -> Declared:
+    """The same scheme, called with tables in which a block may occur twice."""
+    return Declared(function, tuple(replace(parameter, distinct=False) for parameter in declared(function)))
+
+
+def _parameter(function: Callable[..., Any], name: str, hint: Any) -> Parameter:
+    kind, marks = (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
+    kind = get_origin(kind) or kind
+    if kind is Flags:
+        return Parameter(name, Flags)
+    if kind in TRANSFERS:
+        return Parameter(name, kind, distinct=_NoBlockTwice in marks)
+    least = [mark.least for mark in marks if isinstance(mark, AtLeast)]
+    if kind is int and len(least) == 1:
+        return Parameter(name, int, least=least[0])
+    raise ParameterError(
+        f"parameter {name!r} of {getattr(function, '__name__', function)!r} is declared as {hint!r}: "
+        "declare Runs, Pieces, PagedRows, IntoLarger, IntoSmaller, Distinct[...] of one of them, Flags, "
+        "or Annotated[int, AtLeast(k)]"
+    )

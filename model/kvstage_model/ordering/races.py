@@ -1,0 +1,226 @@
+"""The rows that two operations have in common."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from itertools import product
+
+from ..language.buffers import Access, Rows, overlap, parts
+from ..language.operations import (
+    Acquire,
+    OnStream,
+    Operation,
+    QueryEvent,
+    RecordEvent,
+    Release,
+    covers,
+    event_of,
+    reads,
+    stream_of,
+    writes,
+)
+from .axioms import Moment, edges, not_yet, own
+from .program import Issued
+from .trace import Trace, TraceEvent
+
+MOMENTS = tuple(Moment)
+
+
+def conflicts(first: Operation, second: Operation) -> Iterator[tuple[Access, Access]]:
+    """The accesses of two operations, at least one a write, that may touch a common row."""
+    for mine in writes(first):
+        for other in (*reads(second), *writes(second)):
+            yield mine, other
+    for mine in reads(first):
+        for other in writes(second):
+            yield mine, other
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Operations number `first` < `second` of a program may overlap while they touch a common row."""
+
+    first: int
+    second: int
+
+
+class HappensBefore:
+    """Which moments of a program's operations are ordered, by the axioms."""
+
+    def __init__(self, program: Sequence[Issued]) -> None:
+        self.program = tuple(program)
+        self._after: list[set[int]] = [set() for _ in range(len(MOMENTS) * len(self.program))]
+        for index, issued in enumerate(self.program):
+            for rule in own(issued.operation):
+                self._after[node(index, rule.earlier)].add(node(index, rule.later))
+        self._refused: list[tuple[int, int]] = []
+        for second, firsts in enumerate(_nearest(self.program)):
+            self._add_edges(firsts, second)
+        self._reached = self._closure()
+        self.possible = self._refuse()
+
+    def _refuse(self) -> bool:
+        """Let queries that said "not yet" begin before their records ended; whether all of them may have said so."""
+        for record, query in self._refused:
+            if self.ordered(record, Moment.END, query, Moment.BEGIN):
+                return False
+            earlier, later = node(query, Moment.BEGIN), node(record, Moment.END)
+            self._after[earlier].add(later)
+            bits = self._reached[later]
+            self._reached = [each | bits if each >> earlier & 1 else each for each in self._reached]
+        recorded = {query for _, query in self._refused}
+        never = (n for n, issued in enumerate(self.program) if isinstance(issued.operation, QueryEvent) and n not in recorded)
+        return all(_said_yes(self.program[query].operation) for query in never)
+
+    def _add_edges(self, firsts: Iterable[int], second: int) -> None:
+        mine = self.program[second].operation
+        for first in firsts:
+            other = self.program[first].operation
+            if not_yet(other, mine):
+                self._refused.append((first, second))
+            for edge in edges(other, mine):
+                if edge.when:
+                    self._after[node(first, edge.earlier)].add(node(second, edge.later))
+
+    def _closure(self) -> list[int]:
+        """For each moment the set, as bits, of those that can't come before it."""
+        reached = [1 << moment for moment in range(len(self._after))]
+        changed = True
+        while changed:  # once is enough but for the host's issue <-> begin
+            changed = False
+            for moment in reversed(range(len(self._after))):
+                bits = reached[moment]
+                for later in self._after[moment]:
+                    bits |= reached[later]
+                changed |= bits != reached[moment]
+                reached[moment] = bits
+        return reached
+
+    def ordered(self, first: int, earlier: Moment, second: int, later: Moment) -> bool:
+        """Whether a moment of operation `first` never comes after one of operation `second`."""
+        return bool(self._reached[node(first, earlier)] >> node(second, later) & 1)
+
+    def apart(self, first: int, second: int) -> bool:
+        """Whether one of the two has always ended when the other one begins."""
+        return self.ordered(first, Moment.END, second, Moment.BEGIN) or self.ordered(second, Moment.END, first, Moment.BEGIN)
+
+    def too_early(self, happened: Sequence[tuple[int, Moment]]) -> int | None:
+        """The first place in an order of moments where one comes before another one that must come first."""
+        places = [node(index, moment) for index, moment in happened]
+        seen = set(places)
+        begins_and_ends = (node(index, m) for index in range(len(self.program)) for m in (Moment.BEGIN, Moment.END))
+        later, first = 0, None  # what may not come before a moment that is still to come, as bits
+        for missing in (moment for moment in begins_and_ends if moment not in seen):
+            later |= self._reached[missing]
+        for place in reversed(range(len(places))):
+            if later >> places[place] & 1:
+                first = place
+            later |= self._reached[places[place]]
+        return first
+
+    def schedule(self, race: Race) -> Trace:
+        """A shortest-lead order of all moments in which the two accesses of a race overlap."""
+        merged = {node(index, Moment.ISSUE): node(index, self._begins(index)) for index in range(len(self.program))}
+        follows: dict[int, set[int]] = {merged.get(moment, moment): set() for moment in range(len(self._after))}
+        for earlier, laters in enumerate(self._after):
+            for later in laters:
+                a, b = merged.get(earlier, earlier), merged.get(later, later)
+                if a != b:
+                    follows[b].add(a)
+        for a, b in ((race.first, race.second), (race.second, race.first)):
+            follows[node(b, Moment.END)].add(node(a, Moment.BEGIN))
+        order = _in_issue_order(follows)
+        moments = (divmod(moment, len(MOMENTS)) for moment in order)
+        return Trace(self.program, tuple(TraceEvent(index, MOMENTS[m]) for index, m in moments if MOMENTS[m] is not Moment.ISSUE))
+
+    def _begins(self, index: int) -> Moment:
+        """The host's issue is its begin; a stream's is a moment of its own."""
+        at_once = self.ordered(index, Moment.BEGIN, index, Moment.ISSUE)
+        return Moment.BEGIN if at_once else Moment.ISSUE
+
+
+def _nearest(program: Sequence[Issued]) -> Iterator[set[int]]:
+    """For each operation those before it that order it by themselves: an edge from any other one follows from theirs.
+
+    The one right before it (A1), the last one on its stream (A3, A4), the last record of its event (A5, A6), and the
+    releases of rows that it is the first to take back (A7).
+    """
+    on_stream: dict[str, int] = {}
+    recorded: dict[tuple[str, int, int], int] = {}
+    released: dict[tuple[str, int], dict[int, Rows]] = {}
+    for number, issued in enumerate(program):
+        operation = issued.operation
+        stream, event = stream_of(operation), event_of(operation)
+        key = None if event is None else (event.name, event.index, event.call)
+        found = {number - 1, on_stream.get(stream or "", -1), recorded.get(key, -1) if key else -1} - {-1}
+        if isinstance(operation, Acquire):
+            target = operation.target
+            lent = released.get((target.buffer.name, target.slot), {})
+            returned = [release for release, rows in lent.items() if covers(target, rows)]
+            found.update(returned)
+            for release in returned:
+                del lent[release]
+        yield found
+        if stream is not None and isinstance(operation, OnStream):
+            on_stream[stream] = number
+        if key and isinstance(operation, RecordEvent):
+            recorded[key] = number
+        if isinstance(operation, Release):
+            released.setdefault((operation.target.buffer.name, operation.target.slot), {})[number] = operation.target
+
+
+def node(index: int, moment: Moment) -> int:
+    """The number of a moment in the graph."""
+    return len(MOMENTS) * index + MOMENTS.index(moment)
+
+
+def _in_issue_order(follows: dict[int, set[int]]) -> list[int]:
+    """A topological order that, where it may choose, takes what was issued first."""
+    sorter = TopologicalSorter(follows)
+    sorter.prepare()
+    ready: set[int] = set()
+    order: list[int] = []
+    while sorter.is_active():
+        ready.update(sorter.get_ready())
+        chosen = min(ready)
+        ready.remove(chosen)
+        order.append(chosen)
+        sorter.done(chosen)
+    return order
+
+
+def _said_yes(operation: Operation) -> bool:
+    return isinstance(operation, QueryEvent) and operation.answer != 0
+
+
+def races(program: Sequence[Issued]) -> Iterator[Race]:
+    """All pairs of conflicting accesses that no axiom keeps apart, by the later operation, nearest pairs first."""
+    order = HappensBefore(program)
+    if not order.possible:  # some query can't have answered as it did: there is no such run
+        return
+    touching: list[int] = []
+    for second, issued in enumerate(order.program):
+        if not (reads(issued.operation) or writes(issued.operation)):
+            continue
+        for first in reversed(touching):
+            accesses = conflicts(order.program[first].operation, issued.operation)
+            if not order.apart(first, second) and any(_meet(mine, other) for mine, other in accesses):
+                yield Race(first, second)
+        touching.append(second)
+
+
+def _meet(first: Access, second: Access) -> bool:
+    return any(overlap(mine, other) for mine, other in product(parts(first), parts(second)))
+
+
+def common(operation: Operation, other: Operation) -> tuple[str, Access]:
+    """What an operation does with the first rows that it has in common with another one: "writes" or "reads", and which.
+
+    At least one of the two writes them. Raises ValueError where they have none in common.
+    """
+    for verb, mine in (*(("writes", access) for access in writes(operation)), *(("reads", access) for access in reads(operation))):
+        for theirs in (*writes(other), *(reads(other) if verb == "writes" else ())):
+            for first, second in product(parts(mine), parts(theirs)):
+                if overlap(first, second):
+                    return verb, first
+    raise ValueError("the two operations have no row in common that either writes")

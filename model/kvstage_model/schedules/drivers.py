@@ -1,0 +1,61 @@
+"""Schedules: who goes on next, the host or a stream. And the drivers that run code again under many of them.
+
+Up to the order of independent moves, code without a race has one schedule only. So schedules are explored over what
+the code under test issues: each driver runs it again from its start and looks at what comes out.
+"""
+
+from collections.abc import Callable, Iterator
+
+from .schedule import Choices, Hold, IssueOrder, Move, Schedule, T
+
+MOST_SCHEDULES = 200_000
+"""How many runs `exhaustive` makes before it gives up with an error."""
+
+
+class TooManySchedulesError(Exception):
+    """An exhaustive exploration found more schedules than its limit: make the instance smaller."""
+
+
+class NothingAsynchronousError(Exception):
+    """The code under test issued no asynchronous operation: no schedule can show anything."""
+
+
+def exhaustive(run: Callable[[Schedule], T], most: int = MOST_SCHEDULES) -> Iterator[tuple[Schedule, T]]:
+    """Runs the code under every schedule. Raises TooManySchedulesError where there are more than `most`."""
+    first: tuple[int, ...] | None = ()
+    made = 0
+    while first is not None:
+        if made == most:
+            raise TooManySchedulesError(f"more than {most} schedules: make the instance smaller, or use delays")
+        schedule = Choices(first)
+        yield schedule, run(schedule)
+        made += 1
+        first = schedule.following()
+
+
+class _Counting(IssueOrder):
+    """Issue order, counting asynchronous operations."""
+
+    def __init__(self) -> None:
+        self.operations = 0
+
+    def choose(self, moves: tuple[Move, ...]) -> Move:
+        self.operations = max(self.operations, *(move.number + 1 for move in moves if move.stream is not None), 0)
+        return super().choose(moves)
+
+
+def delays(run: Callable[[Schedule], T]) -> Iterator[tuple[Schedule, T]]:
+    """Runs the code in issue order, then once for each half of each asynchronous operation, with that half held back.
+
+    Every two accesses that may overlap do overlap in one of these runs. `run` must drain its machine. Raises
+    NothingAsynchronousError where nothing was issued on a stream.
+    """
+    counting = _Counting()
+    result = run(counting)
+    if not counting.operations:
+        raise NothingAsynchronousError("nothing was issued on a stream: there is nothing to hold back, and the run proves nothing")
+    yield IssueOrder(), result
+    for index in range(counting.operations):
+        for half in (0, 1):
+            schedule = Hold(index, half)
+            yield schedule, run(schedule)

@@ -1,0 +1,257 @@
+"""A world: what is known about the symbolic indices of one obligation, and the paths that a scheme takes over them.
+
+Where Python asks for the truth of a condition, the world decides: `paths` runs the scheme once for every feasible
+sequence of decisions, and `follow` runs it again along one of them, for other indices.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import z3
+
+from .division import Divisor
+from .errors import UnsupportedError
+from .index import Index, as_int, formula, term_of
+from .purity import Kept, demand_no_truth_by_identity, of_a_user
+from .z3_terms import Term, tell
+
+R = TypeVar("R")
+
+MOST_BRANCHES = 40
+"""Decisions on one path. A staging step has a handful; a loop over a symbolic number of turns never ends."""
+MOST_PATHS = 256
+"""Paths of one step. More than this is a case analysis that nobody could read."""
+BUDGET = 2_000_000
+"""Steps of the solver for the question whether a path is feasible. One that it can't rule out within them is looked at."""
+
+IMPURE = (
+    "a step does something else when it runs again: it must depend on its index and its parameters alone, and keep no list "
+    "or count of what earlier steps did; whether an event was recorded need not be asked, for one that never was does not block"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """One feasible sequence of decisions."""
+
+    decisions: tuple[bool, ...]
+
+
+class World:
+    """The facts of one obligation, in a solver context of its own."""
+
+    def __init__(self) -> None:
+        self.context = z3.Context()
+        self._facts: dict[int, Term] = {}
+        self._divisors: list[Divisor] = []
+        self._decisions: list[bool] = []
+        self._conditions: list[Term] = []
+        self._exploring = False
+        self._solver = z3.Solver(ctx=self.context)
+        self._solver.set("rlimit", BUDGET)
+        self._asserted = 0
+        self._positives: list[Term] = []
+        self._hints: list[Term] = []
+        self._refusal: UnsupportedError | None = None
+
+    # -- refusals
+
+    def refuse(self, reason: str) -> UnsupportedError:
+        """The error to raise. It is remembered: a scheme that catches it is refused all the same."""
+        self._refusal = self._refusal or UnsupportedError(reason)
+        return self._refusal
+
+    def demand_no_refusal(self) -> None:
+        """Raises the first refusal again, if there was one."""
+        if self._refusal is not None:
+            raise self._refusal
+
+    # -- indices and facts
+
+    @property
+    def facts(self) -> list[Term]:
+        """All facts, in the order in which they were found."""
+        return list(self._facts.values())
+
+    def integer(self, name: str) -> int:
+        """A fresh symbolic index under that name; the same name is the same index."""
+        return as_int(Index(self, z3.Int(name, self.context)))
+
+    def index(self, term: Term) -> int:
+        """A z3 term as an index."""
+        return as_int(Index(self, term))
+
+    def function(self, name: str, arity: int) -> Callable[..., int]:
+        """An unknown function of integers."""
+        symbol = z3.Function(name, *[z3.IntSort(self.context)] * (arity + 1))
+
+        def apply(*arguments: int) -> int:
+            return self.index(symbol(*[z3.simplify(self.term(argument)) for argument in arguments]))
+
+        return apply
+
+    def term(self, value: object) -> Term:
+        """The z3 term of an index or an int."""
+        return term_of(self, value)
+
+    def formula(self, condition: bool) -> Term:
+        """The z3 formula of a condition or a bool."""
+        return formula(self, condition)
+
+    def assume(self, *conditions: bool) -> None:
+        """Add facts. Each must be true of every case that the obligation is about."""
+        self._add(*(formula(self, condition) for condition in conditions))
+
+    @property
+    def hint(self) -> Term:
+        """Small values of the numbers that were given a least one: where something can hold, it often can with these."""
+        return z3.And([z3.BoolVal(True, self.context), *self._hints])
+
+    def at_least(self, number: int, least: int) -> None:
+        """Add the fact that a number is no less than its least value."""
+        self.assume(number >= least)
+        self._hints.append(self.term(number) == least)
+
+    def assume_implied(self, premise: bool, conclusion: bool) -> None:
+        """Add the fact that a conclusion holds where a premise does."""
+        self._add(z3.Implies(formula(self, premise), formula(self, conclusion)))
+
+    def _add(self, *facts: Term) -> None:
+        for fact in facts:
+            self._facts.setdefault(fact.get_id(), fact)
+
+    # -- arithmetic that is not linear
+
+    def product(self, a: Term, b: Term) -> Term:
+        """`a * b`: one of them a number, or provably at least 1."""
+        a, b = z3.simplify(a), z3.simplify(b)
+        if z3.is_int_value(a) or z3.is_int_value(b):
+            return a * b
+        for factor, divisor in ((a, b), (b, a)):
+            if self._positive(divisor):
+                result, facts = self._divisor(divisor).times(factor)
+                self._add(*facts)
+                return result
+        raise self.refuse(f"the product ({a}) * ({b}): one factor must be a number, or provably at least 1; declare its range")
+
+    def quotient(self, a: Term, b: Term) -> Term:
+        """`a // b` for b provably at least 1."""
+        return self._divide(a, b)[0]
+
+    def remainder(self, a: Term, b: Term) -> Term:
+        """`a % b` for b provably at least 1."""
+        return self._divide(a, b)[1]
+
+    def _divide(self, a: Term, b: Term) -> tuple[Term, Term]:
+        a, b = z3.simplify(a), z3.simplify(b)
+        if z3.is_int_value(b) and b.as_long() >= 1:
+            return a / b, a % b  # by a number they are linear, and for a positive one z3's meaning is Python's
+        if not self._positive(b):
+            raise self.refuse(f"the divisor {b} is not provably at least 1: declare its range")
+        quotient, remainder, facts = self._divisor(b).divide(a)
+        self._add(*facts)
+        return quotient, remainder
+
+    def _positive(self, term: Term) -> bool:
+        if any(term.eq(known) for known in self._positives):
+            return True
+        if z3.is_int_value(term) or not self.impossible(*self._conditions, term < 1):
+            return False
+        if self.impossible(term < 1):
+            self._positives.append(term)
+        return True
+
+    def _divisor(self, d: Term) -> Divisor:
+        for known in self._divisors:
+            if known.d.eq(d):
+                return known
+        self._divisors.append(Divisor(len(self._divisors), d))
+        return self._divisors[-1]
+
+    # -- paths
+
+    def impossible(self, *conditions: Term) -> bool:
+        """Whether the facts rule the conditions out. Only a proof counts."""
+        tell(self._solver, self.facts[self._asserted :])
+        self._asserted = len(self._facts)
+        self._solver.push()
+        tell(self._solver, conditions)
+        answer = self._solver.check()
+        self._solver.pop()
+        return bool(answer == z3.unsat)
+
+    def decide(self, condition: Term) -> bool:
+        """Which way the running path goes at this condition."""
+        depth = len(self._conditions)
+        if depth == len(self._decisions):
+            if not self._exploring:
+                raise self.refuse(IMPURE)
+            if depth == MOST_BRANCHES:
+                raise self.refuse(f"a step with more than {MOST_BRANCHES} decisions: a loop over a symbolic number of turns?")
+            self._decisions.append(not self.impossible(*self._conditions, condition))
+        taken = self._decisions[depth]
+        self._conditions.append(condition if taken else z3.Not(condition))
+        return taken
+
+    def follow(self, path: Path, run: Callable[[], R]) -> tuple[Term, R]:
+        """The condition of a path, and the result of running along it."""
+        self._decisions, self._conditions = list(path.decisions), []
+        try:
+            result = run()
+            self.demand_no_refusal()
+            if len(self._conditions) != len(path.decisions):
+                raise UnsupportedError(IMPURE)
+            return z3.And(*self._conditions, z3.BoolVal(True, self.context)), result
+        finally:
+            self._decisions, self._conditions = [], []
+
+    def twice(self, run: Callable[[], R]) -> tuple[R, R]:
+        """The results of running a part of a path twice, under the same decisions: equal unless it keeps a state.
+
+        Nothing that it reaches may change: a state may count only after more steps than anybody looks at.
+        """
+        start, kept = len(self._conditions), Kept.by(run)
+        for function in kept.functions():
+            if of_a_user(function.__module__):
+                demand_no_truth_by_identity(function.__code__)
+        first = run()
+        if kept.changed():
+            raise UnsupportedError(IMPURE)
+        decisions, conditions, exploring = self._decisions, self._conditions, self._exploring
+        self._decisions, self._conditions, self._exploring = decisions[: len(conditions)], conditions[:start], False
+        try:
+            second = run()
+            if [condition.get_id() for condition in self._conditions] != [condition.get_id() for condition in conditions]:
+                raise UnsupportedError(IMPURE)
+        finally:
+            self._decisions, self._conditions, self._exploring = decisions, conditions, exploring
+        return first, second
+
+    def paths(self, run: Callable[[], object]) -> list[Path]:
+        """Every feasible path of a run: depth first, true before false."""
+        found: list[Path] = []
+        prefix: list[bool] | None = []
+        self._exploring = True
+        try:
+            while prefix is not None:
+                self._decisions, self._conditions = prefix, []
+                run()
+                self.demand_no_refusal()
+                found.append(Path(tuple(self._decisions)))
+                if len(found) > MOST_PATHS:
+                    raise UnsupportedError(f"a step with more than {MOST_PATHS} paths")
+                prefix = self._next()
+        finally:
+            self._exploring = False
+            self._decisions, self._conditions = [], []
+        return found
+
+    def _next(self) -> list[bool] | None:
+        """The decisions up to the last one that can be turned from true to false."""
+        for last in reversed(range(len(self._decisions))):
+            if self._decisions[last]:
+                *before, taken = self._conditions[: last + 1]
+                if not self.impossible(*before, z3.Not(taken)):
+                    return [*self._decisions[:last], False]
+        return None

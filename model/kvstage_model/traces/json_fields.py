@@ -1,0 +1,67 @@
+"""What each kind of operation consists of, in a trace that is written down. One table, for who writes and who reads."""
+
+from enum import Enum
+from typing import get_args
+
+from ..language.operations import (
+    Acquire,
+    Copy,
+    CopyBatch,
+    Gather,
+    HostCopy,
+    HostRead,
+    HostWrite,
+    Launch,
+    Operation,
+    QueryEvent,
+    RecordEvent,
+    Release,
+    Scatter,
+    SyncEvent,
+    SyncStream,
+    WaitEvent,
+)
+
+FORMAT = "kvstage trace"
+VERSION = 1
+
+
+class Part(Enum):
+    """What a field of an operation holds, and its form in JSON."""
+
+    NAME = "a name"
+    ROWS = "rows: {buffer, slot, start, count}"
+    PLACES = "rows of a kernel: {buffer, places}, each place [slot, row]"
+    ACCESSES = "a list of rows of either form"
+    PAIRS = "a list of [source rows, target rows]"
+    EVENT = "an event: {name, index, call}"
+    ANSWER = "1 for yes, 0 for not yet"
+
+
+_STREAM = {"stream": Part.NAME}
+_SOURCE, _TARGET = {"source": Part.ROWS}, {"target": Part.ROWS}
+_EVENT = {"event": Part.EVENT}
+
+FIELDS: dict[type, dict[str, Part]] = {
+    Copy: _STREAM | _SOURCE | _TARGET,
+    Gather: _STREAM | {"source": Part.PLACES} | _TARGET,
+    Scatter: _STREAM | _SOURCE | {"target": Part.PLACES},
+    CopyBatch: _STREAM | {"copies": Part.PAIRS},
+    Launch: _STREAM | {"reads": Part.ACCESSES, "writes": Part.ACCESSES},
+    RecordEvent: _EVENT | _STREAM,
+    SyncEvent: _EVENT,
+    WaitEvent: _STREAM | _EVENT,
+    QueryEvent: _EVENT | {"answer": Part.ANSWER},
+    HostCopy: _SOURCE | _TARGET,
+    HostRead: _SOURCE,
+    HostWrite: _TARGET,
+    SyncStream: _STREAM,
+    Release: _TARGET,
+    Acquire: _TARGET,
+}
+"""The fields of each operation, by its class. The `aim` of a wait is a hint for proofs, and no part of a trace."""
+
+KINDS: dict[str, type] = {kind.__name__: kind for kind in FIELDS}
+"""The operations by name, as `kind` names them in a trace."""
+
+assert {kind.__name__ for kind in get_args(Operation)} == set(KINDS), "an operation without its fields can't be written"

@@ -1,0 +1,66 @@
+"""What people and programs read of judgements: text lines with a summary, and JSON."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..obligation import Judgement, Statement, Verdict
+
+GREEN, YELLOW, RED, PLAIN = "\x1b[32m", "\x1b[33m", "\x1b[1;31m", "\x1b[0m"
+
+
+@dataclass(frozen=True)
+class Text:
+    """The report as text: columns wide enough for all of `statements`, colours where `coloured`."""
+
+    statements: Sequence[Statement]
+    coloured: bool = False
+
+    def line(self, judgement: Judgement) -> str:
+        """One obligation: verdict, name, what it says, queries, seconds, and what was expected where that is something else."""
+        statement, verdict = judgement.statement, judgement.verdict
+        parts = [
+            self._in_colour(judgement, f"{verdict.value:<{max(len(each.value) for each in Verdict)}}"),
+            f"{statement.name:<{max(len(each.name) for each in self.statements)}}",
+            f"{statement.title:<{max(len(each.title) for each in self.statements)}}",
+            f"{counted(len(judgement.asked), 'query', 'queries'):>11}",
+            f"{judgement.seconds:5.1f} s",
+        ]
+        if judgement.counterexample is not None:
+            parts.append(f"in {counted(judgement.counterexample.steps, 'step', 'steps')}")
+        if not judgement.ok:
+            parts.append(self._in_colour(judgement, f"<- expected {statement.expected.value}"))
+        return "  ".join(parts).rstrip()
+
+    def details(self, judgement: Judgement, schedule: bool) -> Iterator[str]:
+        """The lines below it: the reason where there is one, and the counterexample where the `schedule` is wanted."""
+        if judgement.reason:
+            yield f"    {judgement.reason}"
+        if schedule and judgement.counterexample is not None:
+            yield from (f"    {line}" for line in judgement.counterexample.lines())
+
+    def _in_colour(self, judgement: Judgement, text: str) -> str:
+        if not self.coloured:
+            return text
+        colour = GREEN if judgement.ok else YELLOW if judgement.verdict is Verdict.UNKNOWN else RED
+        return f"{colour}{text}{PLAIN}"
+
+
+def summary(judgements: Sequence[Judgement], seconds: float) -> str:
+    """All in one line. `seconds` is the time that the run took."""
+    right = Counter(judgement.verdict for judgement in judgements if judgement.ok)
+    wrong = Counter(judgement.verdict for judgement in judgements if not judgement.ok)
+    parts = [f"{_counts(right)} as expected"] if right else []
+    parts += [f"NOT as expected: {_counts(wrong)}"] if wrong else []
+    work = sum(judgement.seconds for judgement in judgements)
+    number = counted(len(judgements), "obligation", "obligations")
+    return f"{number}: {'; '.join(parts) or 'nothing was judged'}; {work:.0f} s of work in {seconds:.0f} s"
+
+
+def _counts(verdicts: Counter[Verdict]) -> str:
+    return ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in Verdict if verdict in verdicts)
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number} {one if number == 1 else many}"
