@@ -83,9 +83,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Looks at a run when its test has returned or failed: functions, methods of a `unittest.TestCase`, and all else."""
     if not _staged(item):
         return (yield)
-    from .runs import judged
+    from .runs import judging
 
-    with judged(item):
+    with judging(item):
         return (yield)
 
 

@@ -15,7 +15,7 @@ from kvstage_model.schedules.schedule import Schedule
 from .plan import Plan
 from .staging_schedule import StagingSchedule
 
-CURRENT = pytest.StashKey["Run"]()
+CURRENT = pytest.StashKey["ScheduledRun"]()
 """The run that a test is in."""
 
 TOLD = "_excinfo"
@@ -26,7 +26,7 @@ SCHEDULES, SEED = "kvstage_schedules", "kvstage_seed"
 
 
 @dataclass
-class Run:
+class ScheduledRun:
     """One run of a test: its schedule, or the error for which there can't be one; and the schedule that shows more, if any."""
 
     staging: StagingSchedule | Exception
@@ -36,7 +36,7 @@ class Run:
 
 
 @contextmanager
-def judged(item: pytest.Item) -> Iterator[None]:
+def judging(item: pytest.Item) -> Iterator[None]:
     """Looks at a run when its test has returned or failed, whatever kind of test it is."""
     run = item.stash[CURRENT]
     if isinstance(run.staging, Exception):
@@ -87,7 +87,7 @@ def run_all(item: pytest.Item, nextitem: pytest.Item | None, plan: Plan | Except
 class _RaisedError(Exception):
     """A run was the last: it has failed, or was skipped."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: ScheduledRun) -> None:
         super().__init__()
         self.run = run
 
@@ -105,14 +105,14 @@ class _Runs:
     def make(self) -> None:
         """All runs."""
         if isinstance(self._plan, Exception):
-            self._run(Run(self._plan, False))
+            self._run(ScheduledRun(self._plan, False))
             return
         last = self._drive(self._plan)
         if last is not None:
             self._show(last)
         self._annotate(self._plan)
 
-    def _drive(self, plan: Plan) -> Run | None:
+    def _drive(self, plan: Plan) -> ScheduledRun | None:
         """Runs up to the first that raises; which that was."""
         refused: Exception | None = None
         try:
@@ -122,21 +122,21 @@ class _Runs:
             return error.run
         except TooManySchedulesError as error:
             refused = error
-        return self._run(Run(refused, False)) if refused else None
+        return self._run(ScheduledRun(refused, False)) if refused else None
 
     def _passing(self, schedule: Schedule) -> None:
         run = self._under(schedule)
         if run.raised:
             raise _RaisedError(run)
 
-    def _under(self, schedule: Schedule) -> Run:
-        return self._run(Run(StagingSchedule(schedule, _from_here(self._item)), self._replayed))
+    def _under(self, schedule: Schedule) -> ScheduledRun:
+        return self._run(ScheduledRun(StagingSchedule(schedule, _from_here(self._item)), self._replayed))
 
     @property
     def _replayed(self) -> bool:
         return isinstance(self._plan, Plan) and self._plan.replay is not None
 
-    def _run(self, run: Run) -> Run:
+    def _run(self, run: ScheduledRun) -> ScheduledRun:
         """The whole protocol of a test but for what outlives it: its parent stays set up."""
         self._item.stash[CURRENT] = run
         self._item._report_sections.clear()  # what earlier runs have printed
@@ -151,7 +151,7 @@ class _Runs:
                 report.location = path, line, f"{name}[{run.staging.name}]"
         return run
 
-    def _show(self, run: Run) -> None:
+    def _show(self, run: ScheduledRun) -> None:
         """Runs the test under the schedule that shows what was found; keeps to the first reports where it shows nothing."""
         if run.witness is None or self._replayed or not isinstance(run.staging, StagingSchedule):
             return

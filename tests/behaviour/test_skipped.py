@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kvstage import DeviceError, OpenCLDevice, PagedPool, Stager, ThreadDevice
-from kvstage.devices.opencl.queue import Gate, Queue
+from kvstage.devices.opencl.queue import Queue, UserEventGate
 from kvstage.devices.thread_worker import Worker
 from tests.support.devices import everything
 from tests.support.devices import ones as ones_of
@@ -129,7 +129,7 @@ def test_each_transfer_that_was_under_way_is_told_and_the_next_one_is_right():
 def test_a_failure_is_raised_by_the_first_event_behind_it_whatever_was_raised_before(monkeypatch, keeps):
     if not keeps:  # the twin: no mark takes a failure over, so whoever looks first is told, and nobody else
         monkeypatch.setattr(Queue, "check", lambda queue, mark: queue.check_all())
-    monkeypatch.setattr(Gate, "set", lambda gate: gate.event.set_status(-5))
+    monkeypatch.setattr(UserEventGate, "set", lambda gate: gate.event.set_status(-5))
     with OpenCLDevice() as device:
         cells = ones_of(device), zeros_of(device)
         first, second = device.event(), device.event()

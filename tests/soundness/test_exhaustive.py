@@ -79,8 +79,8 @@ def proved(function: SchemeFunction, widenings: int) -> bool:
 
 def refuted(query: Query, widenings: int) -> bool:
     answer = ask(query)
-    while answer.open and query.wider is not None and widenings:
-        query, widenings = query.wider(), widenings - 1
+    while answer.open and query.strengthened is not None and widenings:
+        query, widenings = query.strengthened(), widenings - 1
         answer = ask(query)
     return not answer.open
 

@@ -117,15 +117,15 @@ def queries_of(tried: Body) -> list[Query]:
 
 def ruled_out(query: Query) -> bool:
     """Whether the solver rules a query out: its doubt, or its premise already."""
-    solver = z3.Solver(ctx=query.doubt.ctx)
+    solver = z3.Solver(ctx=query.negated_goal.ctx)
     solver.set("rlimit", BUDGET)
-    solver.add(*query.facts, query.premise, query.doubt)
+    solver.add(*query.facts, query.premise, query.negated_goal)
     return bool(solver.check() == z3.unsat)
 
 
 def widened(query: Query, reach: int) -> Query:
     """The query with a window of that reach, or as wide as it gets."""
-    return widened(query.wider(), reach - 1) if reach and query.wider else query
+    return widened(query.strengthened(), reach - 1) if reach and query.strengthened else query
 
 
 def false_proof(tried: Body, reach: int) -> str | None:
@@ -143,9 +143,9 @@ def left_open(queries: Iterable[Query], reach: int = 0) -> str | None:
     for narrow in queries:
         query = widened(narrow, reach)
         while not ruled_out(query):
-            if query.wider is None:
+            if query.strengthened is None:
                 return query.name
-            query = query.wider()
+            query = query.strengthened()
     return None
 
 

@@ -53,8 +53,8 @@ def test_copies_differ_in_order_and_in_names() -> None:
 def test_copies_say_all_that_the_query_says() -> None:
     """Up to order and names, and so with the same letters in the same number."""
     asked = query(["x < y", "y < z", "x > 0", "x*y + z > 3"], "z <= x")
-    whole = z3.Solver(ctx=asked.doubt.ctx)
-    whole.add(*asked.facts, asked.premise, asked.doubt)
+    whole = z3.Solver(ctx=asked.negated_goal.ctx)
+    whole.add(*asked.facts, asked.premise, asked.negated_goal)
     wanted = sorted(without_names(str(each)) for each in whole.assertions())
     for text in copies(asked, MANY):
         read = z3.Solver(ctx=z3.Context())
@@ -87,8 +87,8 @@ def _hold(obligation: Obligation, number: int) -> None:
     asked = 0
     for each in obligation.queries():
         first, question = ask(each), each
-        while first.open and question.wider is not None:
-            question = question.wider()
+        while first.open and question.strengthened is not None:
+            question = question.strengthened()
             first = ask(question)
         if first.can_hold is SAT:
             assert answers(question, number) == [first.answer] * number, question.name

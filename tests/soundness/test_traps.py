@@ -26,7 +26,7 @@ from kvstage_proofs.judging import judge as judge_module
 from kvstage_proofs.judging.judge import judge, verdict_of
 from kvstage_proofs.obligation import Theorem, Verdict
 from kvstage_proofs.solvers.query import Answer, Asked, Query
-from kvstage_proofs.solvers.z3_solver import ask, check
+from kvstage_proofs.solvers.z3_solver import ask, solve
 from kvstage_proofs.theorems import t7_bounds
 from kvstage_proofs.theorems.t1_no_hazard import T1
 from kvstage_proofs.theorems.t7_bounds import T7
@@ -183,7 +183,7 @@ def test_a_claim_about_nothing_is_vacuous(function: Callable[[], SchemeFunction]
 
 def trusting(query: Query) -> Asked:
     """Asks for the doubt alone."""
-    answer, steps = check([*query.facts, query.premise, query.doubt])
+    answer, steps = solve([*query.facts, query.premise, query.negated_goal])
     return Asked(query.name, answer, Answer.SAT, query.must_hold, 0.0, steps)
 
 

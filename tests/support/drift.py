@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from kvstage.recorder.device import RecordingDevice
-from kvstage.recorder.times import Noted
+from kvstage.recorder.times import RecordedOperation
 from kvstage.runtime.pending import Pending
 from kvstage.runtime.runtime import Runtime, Submitted
 from kvstage.transfer import Transfer
@@ -78,7 +78,7 @@ class Watch:
             self._left[pending] = recorder, noted[0].issued.call if noted else 0
         return submitted
 
-    def _compare(self, scheme: Scheme, noted: list[Noted], names: Names, pending: Pending | None, ended: bool) -> None:
+    def _compare(self, scheme: Scheme, noted: list[RecordedOperation], names: Names, pending: Pending | None, ended: bool) -> None:
         found = [each.issued for each in noted]
         steps = takewhile(lambda issued: issued.phase != CALLER, unrolling([scheme]))  # the caller's come last
         wanted = list(steps if ended else islice(steps, len(found)))  # what a refused operation is made of may be unreadable

@@ -13,8 +13,8 @@ def claimed(queries: Iterator[Query]) -> Verdict:
     asked = []
     for query in queries:
         asked.append(ask(query))
-        while asked[-1].open and query.wider is not None:
-            query = query.wider()
+        while asked[-1].open and query.strengthened is not None:
+            query = query.strengthened()
             asked[-1] = ask(query)
         if asked[-1].open:
             break

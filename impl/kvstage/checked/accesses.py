@@ -31,7 +31,7 @@ LOOKS_BACK = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Noted:
+class CheckedOperation:
     """One operation, what it is called in messages, and where the user issued it.
 
     `number` counts what streams do with bytes, as schedules do; it is None for all else.
@@ -48,45 +48,45 @@ class Accesses:
     """The operations of one run, in the order in which the host issued them."""
 
     def __init__(self) -> None:
-        self.noted: list[Noted] = []
+        self.noted: list[CheckedOperation] = []
         self.asynchronous = 0
         self._events: dict[Hashable, int] = {}
 
     def stream(self, operation: Copy | Launch, what: str, line: Line | None) -> None:
         """Work that moves bytes on a stream."""
-        self.noted.append(Noted(operation, what, line, self.asynchronous))
+        self.noted.append(CheckedOperation(operation, what, line, self.asynchronous))
         self.asynchronous += 1
 
     def host(self, read: tuple[Rows, ...], written: tuple[Rows, ...], what: str, line: Line | None) -> None:
         """The host reads and writes bytes itself. What a line does side by side is one access, named as the last."""
         for rows in read:
-            self._access(Noted(HostRead(rows), what, line))
+            self._access(CheckedOperation(HostRead(rows), what, line))
         for rows in written:
-            self._access(Noted(HostWrite(rows), what, line))
+            self._access(CheckedOperation(HostWrite(rows), what, line))
 
     def host_copy(self, source: Rows, target: Rows, line: Line | None) -> None:
         """The host moves bytes."""
-        self.noted.append(Noted(HostCopy(source, target), "the host", line))
+        self.noted.append(CheckedOperation(HostCopy(source, target), "the host", line))
 
     def freed(self, rows: Rows, line: Line | None) -> None:
         """Nobody holds the bytes any more: whoever gets them next may write there."""
-        self.noted.append(Noted(HostWrite(rows), "the host", line, frees=True))
+        self.noted.append(CheckedOperation(HostWrite(rows), "the host", line, frees=True))
 
     def synchronize(self, stream: str, line: Line | None) -> None:
         """The host waits for a stream."""
-        self.noted.append(Noted(SyncStream(stream), "the host", line))
+        self.noted.append(CheckedOperation(SyncStream(stream), "the host", line))
 
     def record(self, event: Hashable, stream: str, line: Line | None) -> None:
         """An event is recorded on a stream."""
-        self.noted.append(Noted(RecordEvent(self._event(event), stream), "a record", line))
+        self.noted.append(CheckedOperation(RecordEvent(self._event(event), stream), "a record", line))
 
     def wait_event(self, stream: str, event: Hashable, line: Line | None) -> None:
         """A stream waits for an event."""
-        self.noted.append(Noted(WaitEvent(stream, self._event(event)), "a wait", line))
+        self.noted.append(CheckedOperation(WaitEvent(stream, self._event(event)), "a wait", line))
 
     def wait(self, event: Hashable, line: Line | None) -> None:
         """The host waits for an event."""
-        self.noted.append(Noted(SyncEvent(self._event(event)), "the host", line))
+        self.noted.append(CheckedOperation(SyncEvent(self._event(event)), "the host", line))
 
     def query(self, event: Hashable, answer: bool, line: Line | None) -> bool:
         """The host has asked: whether that is noted as one with the query before.
@@ -98,7 +98,7 @@ class Accesses:
         again = not answer and isinstance(last, QueryEvent) and not last.answer and last.event.index == operation.event.index
         if again:
             self.noted.pop()
-        self.noted.append(Noted(operation, "the host", line))
+        self.noted.append(CheckedOperation(operation, "the host", line))
         return again
 
     def program(self, place: Callable[[Rows], Hashable]) -> "Program":
@@ -110,7 +110,7 @@ class Accesses:
         kept = tuple(each for each in self.noted if _matters(each.operation, shared))
         return Program(tuple(_signature(each.operation, place) for each in kept), kept)
 
-    def _access(self, noted: Noted) -> None:
+    def _access(self, noted: CheckedOperation) -> None:
         (rows,) = _rows(noted.operation)
         for at in reversed(range(max(0, len(self.noted) - LOOKS_BACK), len(self.noted))):
             before = self.noted[at]
@@ -119,7 +119,7 @@ class Accesses:
             (other,) = _rows(before.operation)
             alike = type(before.operation) is type(noted.operation) and before.line == noted.line
             if alike and (union := _union(rows, other)):
-                self.noted[at] = Noted(type(before.operation)(union), noted.what, noted.line)
+                self.noted[at] = CheckedOperation(type(before.operation)(union), noted.what, noted.line)
                 return
         self.noted.append(noted)
 
@@ -132,7 +132,7 @@ class Program:
     """The operations of a run that matter for races. Runs that issued the same have equal ones, wherever their memory lies."""
 
     signature: tuple[Hashable, ...]
-    noted: tuple[Noted, ...] = field(compare=False)
+    noted: tuple[CheckedOperation, ...] = field(compare=False)
 
     def issued(self) -> tuple[Issued, ...]:
         """For the race finder: each operation is a step."""

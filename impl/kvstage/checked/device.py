@@ -29,11 +29,11 @@ from ..devices.device import Index
 from ..devices.named_streams import NamedStreams
 from ..devices.simulated import UNWRITTEN, SimDevice
 from ..errors import ClosedError, DeviceError
-from .accesses import Accesses, Noted
+from .accesses import Accesses, CheckedOperation
 from .byte_runs import byte_runs
 from .findings import HostThreadError, StagingError, finding, other_thread, replay_of, spinning
 from .host_view import HostView, plain
-from .memory import Region, Regions
+from .memory import MemoryRegion, MemoryRegions
 from .operands import as_bytes, index_of, refuse_copy, refuse_unseen, rows_of, side_by_side
 from .source_lines import users_line
 from .trace import FREE, HOST_COPY, QUERY, RECORD, STREAM_WAIT, SYNCHRONIZE, WAIT, trace_of
@@ -63,7 +63,7 @@ class CheckedDevice(NamedStreams):
     def __init__(self, schedule: Schedule) -> None:
         self._sim = SimDevice(schedule)
         self._schedule = schedule
-        self._regions = Regions()
+        self._regions = MemoryRegions()
         self._accesses = Accesses()
         self._host_accesses = 0
         self._found: StagingError | None = None
@@ -243,7 +243,7 @@ class CheckedDevice(NamedStreams):
         if self._looks[look] > LOOKS:
             raise spinning(line, self._under_way(), replay_of(self._schedule))
 
-    def _under_way(self) -> list[Noted]:
+    def _under_way(self) -> list[CheckedOperation]:
         ended = {label for label, moment in self._sim.log if moment is Moment.END}
         return [each for each in self._accesses.noted if each.number is not None and each.what not in ended]
 
@@ -251,7 +251,7 @@ class CheckedDevice(NamedStreams):
         self._accesses.stream(operation, what, users_line())
         self._looks.clear()
 
-    def _freed(self, region: Region) -> None:
+    def _freed(self, region: MemoryRegion) -> None:
         line = users_line()
         if line is not None and not self.closed:
             self._accesses.freed(region.rows, line)

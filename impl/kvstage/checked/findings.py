@@ -13,8 +13,8 @@ from kvstage_model.schedules.schedule import Hold, Schedule
 from kvstage_model.simulation.machine import DeadlockError
 
 from ..errors import KVStageError
-from .accesses import Noted, Program
-from .memory import Region, Regions
+from .accesses import CheckedOperation, Program
+from .memory import MemoryRegion, MemoryRegions
 from .source_lines import Line
 
 KEPT = 64
@@ -53,7 +53,7 @@ class HostThreadError(StagingError):
     """A second host thread uses the device, or one of its tensors."""
 
 
-def finding(program: Program, regions: Regions) -> StagingError | None:
+def finding(program: Program, regions: MemoryRegions) -> StagingError | None:
     """The first race of a program, if it has one."""
     found = _races(program)
     if not found:
@@ -70,7 +70,7 @@ def finding(program: Program, regions: Regions) -> StagingError | None:
     return kind("\n".join(lines), to_string(schedule), (first.what, second.what))
 
 
-def spinning(line: Line | None, under_way: list[Noted], schedule: str) -> SpinningError:
+def spinning(line: Line | None, under_way: list[CheckedOperation], schedule: str) -> SpinningError:
     """The host looks and looks at what only a stream could change."""
     lines = ["the host reads the same bytes over and over, and nothing changes: under this schedule that never ends"]
     lines.append(f"  the host:   {_said(line)}")
@@ -100,7 +100,7 @@ def _races(program: Program) -> tuple[Race, ...]:
     return tuple(races(program.issued()))
 
 
-def _title(first: Noted, second: Noted) -> tuple[type[StagingError], str]:
+def _title(first: CheckedOperation, second: CheckedOperation) -> tuple[type[StagingError], str]:
     (does, _), (did, _) = _meeting(second, first)
     if second.frees:
         return ReleasedMemoryError, f"{_name(first)} may still {did} memory that has been released"
@@ -109,11 +109,11 @@ def _title(first: Noted, second: Noted) -> tuple[type[StagingError], str]:
     return RaceError, f"{_name(second)} may {does} what {_name(first)} may still {did}: nothing orders them"
 
 
-def _name(noted: Noted) -> str:
+def _name(noted: CheckedOperation) -> str:
     return f"{noted.what} on stream {stream_of(noted.operation)}"
 
 
-def _meeting(first: Noted, second: Noted) -> tuple[tuple[str, Rows], tuple[str, Rows]]:
+def _meeting(first: CheckedOperation, second: CheckedOperation) -> tuple[tuple[str, Rows], tuple[str, Rows]]:
     """The first two accesses that have bytes in common, at least one of them a write."""
     for (verb, mine), (other_verb, other) in product(_verbs(first.operation), _verbs(second.operation)):
         if (verb, other_verb) != ("read", "read") and overlap(mine, other):
@@ -126,7 +126,7 @@ def _verbs(operation: Operation) -> Iterator[tuple[str, Rows]]:
         yield from ((verb, rows) for access in accesses for rows in parts(access))
 
 
-def _accesses(first: Noted, second: Noted, regions: Regions) -> Iterator[str]:
+def _accesses(first: CheckedOperation, second: CheckedOperation, regions: MemoryRegions) -> Iterator[str]:
     (_, mine), (_, other) = _meeting(first, second)
     start, stop = max(mine.start, other.start), min(mine.start + mine.count, other.start + other.count)
     region = regions.find(start, stop - start)
@@ -136,7 +136,7 @@ def _accesses(first: Noted, second: Noted, regions: Regions) -> Iterator[str]:
         yield f"  common:  {_bytes(region, start, stop)} {_said(region.line)}"
 
 
-def _bytes(region: Region, start: int, stop: int) -> str:
+def _bytes(region: MemoryRegion, start: int, stop: int) -> str:
     first, last, size = start - region.start, stop - 1 - region.start, len(region.bytes)
     span = f"byte {first}" if first == last else f"bytes {first} to {last}"
     return f"{span} of {size} ({region.memory.value}), from"

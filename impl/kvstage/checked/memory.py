@@ -20,7 +20,7 @@ FREED = 0xDD
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Region:
+class MemoryRegion:
     """One piece of memory: its bytes, where it lies, and the line where it was first met."""
 
     number: int
@@ -43,13 +43,15 @@ class Region:
         return self.start <= start and start + count <= self.start + len(self.bytes)
 
 
-class Regions:
+class MemoryRegions:
     """The memory that one device has met, all of it kept alive."""
 
     def __init__(self) -> None:
-        self._regions: list[Region] = []
+        self._regions: list[MemoryRegion] = []
 
-    def allocate(self, memory: Memory, size: int, fill: int, line: Line | None, freed: Callable[[Region], None]) -> torch.Tensor:
+    def allocate(
+        self, memory: Memory, size: int, fill: int, line: Line | None, freed: Callable[[MemoryRegion], None]
+    ) -> torch.Tensor:
         """`size` new bytes. When the last tensor or array that shares them is gone, they become FREED and `freed` is called."""
         owner = np.full(size, fill, np.uint8)
         region = self._add(memory, owner, line)
@@ -69,7 +71,7 @@ class Regions:
         """Whether the memory of a plain tensor is known. Tensors without a byte are not."""
         return self.find(tensor.data_ptr(), tensor.element_size()) is not None if tensor.numel() else False
 
-    def find(self, start: int, count: int) -> Region | None:
+    def find(self, start: int, count: int) -> MemoryRegion | None:
         """The region that has `count` bytes from an address on."""
         return next((region for region in self._regions if region.has(start, count)), None)
 
@@ -80,8 +82,8 @@ class Regions:
             return np.empty(shape, np.uint8)
         return np.lib.stride_tricks.as_strided(region.bytes[tensor.data_ptr() - region.start :], shape, tensor.stride())
 
-    def _add(self, memory: Memory, array: Bytes, line: Line | None) -> Region:
-        region = Region(len(self._regions), memory, array, line)
+    def _add(self, memory: Memory, array: Bytes, line: Line | None) -> MemoryRegion:
+        region = MemoryRegion(len(self._regions), memory, array, line)
         self._regions.append(region)
         return region
 
@@ -90,6 +92,6 @@ class _Lent(np.ndarray):
     """An array that others hold: unlike its base, it goes when nobody does any more."""
 
 
-def _release(region: Region, freed: Callable[[Region], None]) -> None:
+def _release(region: MemoryRegion, freed: Callable[[MemoryRegion], None]) -> None:
     region.bytes[:] = FREED
     freed(region)

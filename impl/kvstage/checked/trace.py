@@ -10,8 +10,8 @@ from kvstage_model.ordering.axioms import Moment
 from kvstage_model.ordering.program import Issued
 from kvstage_model.ordering.trace import Trace, TraceEvent
 
-from .accesses import Noted
-from .memory import Regions
+from .accesses import CheckedOperation
+from .memory import MemoryRegions
 
 SYNCHRONIZE, WAIT, QUERY, RECORD, STREAM_WAIT = "synchronize", "wait", "query", "record", "stream wait"
 HOST_COPY, FREE = "host copy", "free"
@@ -30,7 +30,7 @@ NOWHERE = Buffer("no memory", Memory.PAGEABLE, 1, 1).at(0, 0, 0)
 """Where rows lie that are none."""
 
 
-def trace_of(noted: Sequence[Noted], log: Sequence[tuple[object, Moment]], regions: Regions) -> Trace:
+def trace_of(noted: Sequence[CheckedOperation], log: Sequence[tuple[object, Moment]], regions: MemoryRegions) -> Trace:
     """The operations as issued, and what the log says of them; an operation that has not ended has no end."""
     program = tuple(Issued(0, LOOP, step, _placed(each.operation, regions)) for step, each in enumerate(noted))
     moments: dict[tuple[object, Moment], int] = {}
@@ -44,7 +44,7 @@ def trace_of(noted: Sequence[Noted], log: Sequence[tuple[object, Moment]], regio
     return Trace(program, tuple(TraceEvent(index, moment) for _, moment, index in entries))
 
 
-def _names(noted: Sequence[Noted]) -> Iterator[str]:
+def _names(noted: Sequence[CheckedOperation]) -> Iterator[str]:
     """What the log calls each operation."""
     numbers = Counter[str]()
     for each in noted:
@@ -56,7 +56,7 @@ def _names(noted: Sequence[Noted]) -> Iterator[str]:
             numbers[kind] += 1
 
 
-def _placed(operation: Operation, regions: Regions) -> Operation:
+def _placed(operation: Operation, regions: MemoryRegions) -> Operation:
     """An operation on buffers instead of addresses."""
 
     def place(rows: Access) -> Rows:

@@ -29,7 +29,7 @@ class Gate(Protocol):
 G = TypeVar("G", bound=Gate)
 
 
-class Hold(Generic[G]):
+class HeldWork(Generic[G]):
     """Keeps chosen work back, and with it what its stream has to do behind it. Made by a device's `hold`."""
 
     def __init__(self, which: Callable[[str, int], bool], new_gate: Callable[[], G]) -> None:

@@ -24,7 +24,7 @@ Blocks: TypeAlias = NDArray[np.void]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class IndexRun:
     """Rows [first, last) of an index: the slots and rows that they are, None for all rows of each slot; the least and most slot."""
 
     first: int
@@ -46,7 +46,7 @@ class HostKernels:
     """The kernels of one device. The last index that was cut into blocks is remembered: all caches of a step have one."""
 
     def __init__(self) -> None:
-        self._last: tuple[Index, int, list[Part]] | None = None
+        self._last: tuple[Index, int, list[IndexRun]] | None = None
 
     def gather(self, source: Bytes, index: Index, target: Bytes) -> None:
         """Row i of `target` [n, row_bytes] becomes row `index[i]` of the pool `source` [slots, rows, row_bytes]."""
@@ -68,7 +68,7 @@ class HostKernels:
             else:
                 _blocks(target)[part.slots] = _packed(rows, part)
 
-    def _parts(self, index: Index, pool: Bytes) -> list[Part]:
+    def _parts(self, index: Index, pool: Bytes) -> list[IndexRun]:
         """The parts of an index. Raises IndexError where one reaches beyond the pool, before any is moved."""
         size, last = pool.shape[1], self._last
         if last is not None and last[0] is index and last[1] == size:
@@ -93,7 +93,7 @@ def _blocks(pool: Bytes) -> Blocks:
     return items
 
 
-def _packed(rows: Bytes, part: Part) -> Blocks:
+def _packed(rows: Bytes, part: IndexRun) -> Blocks:
     """Rows that lie side by side, as one element for each block of the part."""
     slots = len(part.slots)
     return np.ndarray((slots,), _element(rows.size // slots), rows)
@@ -112,7 +112,7 @@ def _select(source: Bytes, slots: Index, packed: Bytes) -> None:
         torch.index_select(pool, 0, ids[k : k + at_once], out=places[k : k + at_once])
 
 
-def _cut(index: Index, size: int) -> Iterator[Part]:
+def _cut(index: Index, size: int) -> Iterator[IndexRun]:
     """Cuts an index into the rows before the first block's begin, whole blocks, and the rest."""
     length = len(index)
     head = min(length, int(-index[0] % size)) if length else 0
@@ -128,8 +128,8 @@ def _cut(index: Index, size: int) -> Iterator[Part]:
         yield _part(body, length, *np.divmod(index[body:], size))
 
 
-def _part(first: int, last: int, slots: Index, rows: Index | None) -> Part:
-    return Part(first, last, slots, rows, int(slots.min()), int(slots.max()))
+def _part(first: int, last: int, slots: Index, rows: Index | None) -> IndexRun:
+    return IndexRun(first, last, slots, rows, int(slots.min()), int(slots.max()))
 
 
 def _widest(pool: Bytes, packed: Bytes) -> tuple[NDArray[Any], NDArray[Any]]:

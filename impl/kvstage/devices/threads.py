@@ -19,7 +19,7 @@ from kvstage_model.language.buffers import Memory
 from ..errors import ClosedError, DeviceError
 from .device import Index
 from .fork_check import check_process
-from .held_work import Hold
+from .held_work import HeldWork
 from .host_kernels import Bytes, HostKernels
 from .named_streams import NamedStreams
 from .thread_worker import Record, Worker
@@ -55,7 +55,7 @@ class ThreadDevice(Timing, NamedStreams):
         self._kernels = HostKernels()
         self._workers: dict[str, Worker] = {}
         self._starting = threading.Lock()
-        self._hold: Hold[threading.Event] | None = None
+        self._hold: HeldWork[threading.Event] | None = None
         self._number = 0
 
     def view(self, memory: Memory, tensor: torch.Tensor) -> Bytes:
@@ -131,7 +131,7 @@ class ThreadDevice(Timing, NamedStreams):
         return event.last.ended
 
     @contextmanager
-    def hold(self, which: Callable[[str, int], bool]) -> Iterator[Hold[threading.Event]]:
+    def hold(self, which: Callable[[str, int], bool]) -> Iterator[HeldWork[threading.Event]]:
         """For tests: keeps back the work for which `which(stream, index)` holds, until the host waits for it.
 
         `index` counts copies and kernels from the `with` on, over all streams. Held work begins when the host waits for
@@ -141,7 +141,7 @@ class ThreadDevice(Timing, NamedStreams):
         """
         if self._hold:
             raise DeviceError("this device is held already: leave the first hold before the next")
-        self._hold = hold = Hold(which, threading.Event)
+        self._hold = hold = HeldWork(which, threading.Event)
         try:
             yield hold
         finally:

@@ -36,9 +36,9 @@ from ..devices.device import Device, Index
 from ..devices.lock import share_lock
 from ..devices.named_streams import NamedStreams
 from ..devices.timing import Span, now
-from .memory import Memories
+from .memory import RecordedBuffers
 from .operands import Operand, RecorderError, copied, gathered, host_copied, inside, scattered
-from .times import Noted, measured
+from .times import RecordedOperation, measured
 
 __all__ = ["Operand", "RecorderError", "RecordingDevice", "Timed"]
 
@@ -67,9 +67,9 @@ class RecordingDevice(Generic[B, E]):
             raise RecorderError(f"{type(device).__name__} does not know when its work runs: record it without timed=True")
         self._device = device
         share_lock(self, device)
-        self.noted: list[Noted] = []
+        self.noted: list[RecordedOperation] = []
         """Everything that was noted, each operation when its call was over."""
-        self.memories = Memories()
+        self.memories = RecordedBuffers()
         """Which memory was touched."""
         self._events: dict[int, Event] = {}
         self._made: list[E] = []
@@ -258,5 +258,5 @@ class RecordingDevice(Generic[B, E]):
         return next(self._ticks) if self._spans is None else now()
 
     def _add(self, operation: Operation, begin: int, end: int) -> None:
-        self.noted.append(Noted(Issued(self._call, self._phase, self._step, operation), get_ident(), begin, end))
+        self.noted.append(RecordedOperation(Issued(self._call, self._phase, self._step, operation), get_ident(), begin, end))
         self._step += 1

@@ -19,7 +19,7 @@ from kvstage_model.ordering.program import Issued
 from ..checked.byte_runs import runs, strided_runs
 from ..checked.host_view import plain
 from ..devices.device import Index
-from .row_units import Lies, Pieces
+from .row_units import Lies, RowUnits
 
 Array: TypeAlias = torch.Tensor | NDArray[Any]
 """An operand that says where its bytes are."""
@@ -36,7 +36,7 @@ class _Strided:
     memory: tuple[int, int]
 
 
-class Memories:
+class RecordedBuffers:
     """The buffers of one recorded device. Keeps the memory of all of them, so that no other one gets its address."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Memories:
 
     def resolved(self, program: Sequence[Issued]) -> tuple[Issued, ...]:
         """The program with buffers that share no byte. Views that share none, and copy among themselves, stay as they are."""
-        pieces = Pieces(self._lies, program)
+        pieces = RowUnits(self._lies, program)
         return tuple(replace(issued, operation=pieces.changed(issued.operation)) for issued in program)
 
     def _inside(self, found: _Strided, owner: Array, reached: Iterable[Rows]) -> tuple[Rows, ...]:

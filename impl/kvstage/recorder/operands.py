@@ -13,7 +13,7 @@ from kvstage_model.language.operations import Copy, Gather, HostCopy, HostRead, 
 
 from ..devices.device import Index
 from ..errors import KVStageError
-from .memory import Memories
+from .memory import RecordedBuffers
 
 B = TypeVar("B")
 
@@ -47,19 +47,19 @@ def inside(operand: Operand[B] | B) -> B:
     return operand.handle if isinstance(operand, Operand) else operand
 
 
-def copied(memories: Memories, stream: str, source: object, target: object) -> Copy | Launch:
+def copied(memories: RecordedBuffers, stream: str, source: object, target: object) -> Copy | Launch:
     """A copy; where one side has gaps, a kernel that reads and writes the same rows."""
     origin, place = rows_of(memories, source), rows_of(memories, target)
     return Copy(stream, *origin, *place) if len(origin) == len(place) == 1 else Launch(stream, origin, place)
 
 
-def host_copied(memories: Memories, source: object, target: object) -> Sequence[Operation]:
+def host_copied(memories: RecordedBuffers, source: object, target: object) -> Sequence[Operation]:
     """The host's copy; where one side has gaps, its reads and writes."""
     origin, place = rows_of(memories, source), rows_of(memories, target)
     return (HostCopy(*origin, *place),) if len(origin) == len(place) == 1 else (*map(HostRead, origin), *map(HostWrite, place))
 
 
-def gathered(memories: Memories, stream: str, pool: object, index: Index, packed: object) -> Gather | Launch:
+def gathered(memories: RecordedBuffers, stream: str, pool: object, index: Index, packed: object) -> Gather | Launch:
     """A gather; where one side is no view, a kernel that reads and writes the same rows."""
     reached, rows = _reached(memories, pool, index), rows_of(memories, packed)
     if isinstance(reached, Paged) and isinstance(packed, Operand) and len(rows) == 1:
@@ -67,7 +67,7 @@ def gathered(memories: Memories, stream: str, pool: object, index: Index, packed
     return Launch(stream, _all(reached), rows)
 
 
-def scattered(memories: Memories, stream: str, packed: object, pool: object, index: Index) -> Scatter | Launch:
+def scattered(memories: RecordedBuffers, stream: str, packed: object, pool: object, index: Index) -> Scatter | Launch:
     """A scatter; where one side is no view, a kernel that reads and writes the same rows."""
     rows, reached = rows_of(memories, packed), _reached(memories, pool, index)
     if isinstance(reached, Paged) and isinstance(packed, Operand) and len(rows) == 1:
@@ -75,7 +75,7 @@ def scattered(memories: Memories, stream: str, packed: object, pool: object, ind
     return Launch(stream, rows, _all(reached))
 
 
-def rows_of(memories: Memories, operand: object) -> tuple[Rows, ...]:
+def rows_of(memories: RecordedBuffers, operand: object) -> tuple[Rows, ...]:
     """The rows of an operand: one run, where it has no gaps. Raises RecorderError."""
     if isinstance(operand, Operand):
         buffer = operand.buffer
@@ -85,7 +85,7 @@ def rows_of(memories: Memories, operand: object) -> tuple[Rows, ...]:
     raise RecorderError(f"a {type(operand).__name__} can't be recorded: give runs of rows of a view, tensors or arrays")
 
 
-def _reached(memories: Memories, pool: object, index: Index) -> Paged | tuple[Rows, ...]:
+def _reached(memories: RecordedBuffers, pool: object, index: Index) -> Paged | tuple[Rows, ...]:
     """The rows of a pool that a kernel reaches."""
     if isinstance(pool, torch.Tensor | np.ndarray):
         return memories.reached(pool, index)

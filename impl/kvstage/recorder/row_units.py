@@ -40,7 +40,7 @@ class _Shared:
     unit: int = 1
 
 
-class Pieces:
+class RowUnits:
     """The accesses of a program, with buffers that share no byte."""
 
     def __init__(self, lies: Mapping[Buffer, Lies], program: Sequence[Issued]) -> None:

@@ -12,7 +12,7 @@ from ..devices.timing import Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Noted:
+class RecordedOperation:
     """An operation, the thread that asked for it, and when its call began and ended: nanoseconds, or just an order."""
 
     issued: Issued
@@ -21,7 +21,7 @@ class Noted:
     end: int
 
 
-def measured(noted: Sequence[Noted], spans: Sequence[Span]) -> tuple[TraceEvent, ...]:
+def measured(noted: Sequence[RecordedOperation], spans: Sequence[Span]) -> tuple[TraceEvent, ...]:
     """All events in the order of their times. `spans` has one for each operation on a stream, in the order of `noted`.
 
     What has not ended, as far as a wait has shown, has no events.

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from kvstage_model.language.buffers import Buffer, Memory
-from kvstage_model.language.fast_dataclass import record
+from kvstage_model.language.fast_dataclass import fast_dataclass
 from kvstage_model.language.operations import SyncStream
 from kvstage_model.language.scheme import Result, Scheme
 
@@ -21,7 +21,7 @@ from .staging_memory import Staging
 from .stats import Stats
 
 
-@record(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Submitted:
     """What a call asked for, and what it has left under way, if anything."""
 

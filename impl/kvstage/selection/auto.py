@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kvstage_model.language.buffers import Memory
-from kvstage_model.language.fast_dataclass import record
+from kvstage_model.language.fast_dataclass import fast_dataclass
 from kvstage_model.language.paged_rows import PagedRows
 from kvstage_model.language.scheme import Direction
 from kvstage_model.schemes.counts import Counts, counts
@@ -25,7 +25,7 @@ class Choice:
     why: str
 
 
-@record(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Case:
     """What decides beside the rows: the direction, the bytes of a row, and the memory.
 

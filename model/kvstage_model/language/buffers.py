@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from .fast_dataclass import record
+from .fast_dataclass import fast_dataclass
 
 
 @runtime_checkable
@@ -32,7 +32,7 @@ class Memory(Enum):
     """Ordinary host memory."""
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
     """`slots` slots of `rows` rows each. Buffers of different names never share a byte."""
 
@@ -46,7 +46,7 @@ class Buffer:
         return Rows(self, slot, start, count)
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Rows:
     """`count` neighbouring rows inside one slot of a buffer."""
 
@@ -56,7 +56,7 @@ class Rows:
     count: int
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Paged:
     """Rows `first` .. `first + count - 1` of a transfer, each at its own address in the pool: what a kernel reaches."""
 

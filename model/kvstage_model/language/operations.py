@@ -10,10 +10,10 @@ from dataclasses import fields, replace
 from typing import Any, TypeAlias
 
 from .buffers import Access, Paged, Rows
-from .fast_dataclass import record
+from .fast_dataclass import fast_dataclass
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Event:
     """One event of an indexed family: `Event("filled", slot)`. `call` tells events apart that don't outlive a call."""
 
@@ -22,7 +22,7 @@ class Event:
     call: int = 0
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Copy:
     """Asynchronous: moves rows at some time after its issue, after all earlier work of its stream."""
 
@@ -31,7 +31,7 @@ class Copy:
     target: Rows
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Gather:
     """A kernel that packs rows of the pool: row r of `target` is row r of `source`. It may write pinned memory."""
 
@@ -40,7 +40,7 @@ class Gather:
     target: Rows
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Scatter:
     """A kernel that unpacks rows into the pool: row r of `source` goes to row r of `target`. It may read pinned memory."""
 
@@ -49,7 +49,7 @@ class Scatter:
     target: Paged
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class CopyBatch:
     """Several copies in one call of the driver, (source, target) each, with no order among them."""
 
@@ -57,7 +57,7 @@ class CopyBatch:
     copies: tuple[tuple[Rows, Rows], ...]
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Launch:
     """Any other kernel, such as the caller's: it reads and writes what it is given."""
 
@@ -66,7 +66,7 @@ class Launch:
     writes: tuple[Access, ...] = ()
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class RecordEvent:
     """Marks what was issued on a stream so far. The last record of an event is the one that counts."""
 
@@ -74,7 +74,7 @@ class RecordEvent:
     stream: str
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class SyncEvent:
     """The host waits for what the event's last record marks; an event that was never recorded does not block.
 
@@ -85,7 +85,7 @@ class SyncEvent:
     aim: int | None = None
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class WaitEvent:
     """A stream waits, before its later work, for what the event's last record marks when this is issued.
 
@@ -97,7 +97,7 @@ class WaitEvent:
     aim: int | None = None
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class HostCopy:
     """The host moves rows itself, before it goes on."""
 
@@ -105,28 +105,28 @@ class HostCopy:
     target: Rows
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class HostRead:
     """The host, or whoever it hands the rows to, reads them."""
 
     source: Rows
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class HostWrite:
     """The host, or whoever it hands the rows to, overwrites them."""
 
     target: Rows
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class SyncStream:
     """The host waits for all that was issued on a stream before."""
 
     stream: str
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class QueryEvent:
     """The host asks whether what the event's last record marks has ended, and goes on. `answer` is 1 for yes, 0 for not yet.
 
@@ -137,14 +137,14 @@ class QueryEvent:
     answer: int
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Release:
     """The host hands rows to somebody else, such as a network card, who may write them from now on."""
 
     target: Rows
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Acquire:
     """The host takes rows back: it waits until whoever they were released to has written them.
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from .fast_dataclass import record
+from .fast_dataclass import fast_dataclass
 from .paged_rows import PagedRows
 from .ranges import Positive
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Piece:
     """`count` rows of a transfer, from its row `position` on."""
 
@@ -21,7 +21,7 @@ class Piece:
     count: int
 
 
-@record(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Run(Piece):
     """A piece that lies in one block of the pool: rows `start` and following of block `slot`."""
 

@@ -47,7 +47,7 @@ class BoundsError(ValueError):
     """An operation names rows that its buffer doesn't have, overlaps itself, or moves rows to fewer or more rows."""
 
 
-def check(issued: Issued) -> None:
+def demand_bounds(issued: Issued) -> None:
     """Raises BoundsError where an operation leaves its buffers, overlaps itself, or its two sides differ in length."""
     broken = broken_bound(issued.operation)
     if broken is not None:

@@ -30,7 +30,7 @@ class Wrong:
         return f"call {self.call}: {row}, at {self.place}, holds {self.found}"
 
 
-class Judge:
+class DeliveryCheck:
     """Compares what a call delivers with what its source rows held when it began. One judge for one call.
 
     `memory` is what there would be if each operation happened when it was issued: what the caller is promised.

@@ -33,8 +33,8 @@ from ..language.scheme import CALLER, Scheme
 from ..ordering.program import ELSEWHERE, Issued, unroll
 from ..ordering.trace import Trace, TraceEvent
 from ..schedules.schedule import Schedule
-from .cells import Cells, check, initially_filled
-from .delivery import Judge, Wrong
+from .cells import Cells, demand_bounds, initially_filled
+from .delivery import DeliveryCheck, Wrong
 from .machine import Machine
 
 
@@ -54,7 +54,7 @@ def simulate(calls: Sequence[Scheme], schedule: Schedule) -> Simulation:
     """
     program = unroll(calls)
     for issued in program:
-        check(issued)
+        demand_bounds(issued)
     run = _Run(calls, schedule)
     for index, issued in enumerate(program):
         run.step(index, issued)
@@ -73,8 +73,8 @@ class _Run:
         self._memory = Cells(initially_filled(calls))
         self._at_issue = Cells(initially_filled(calls))
         self._call = -1
-        self._judge: Judge | None = None
-        self._judges: list[Judge] = []
+        self._judge: DeliveryCheck | None = None
+        self._judges: list[DeliveryCheck] = []
         self._released: dict[int, Rows] = {}
         self._returned: set[int] = set()
 
@@ -83,7 +83,7 @@ class _Run:
         if issued.call != self._call:
             self._leave()
             self._call = issued.call
-            self._judge = Judge(issued.call, self._calls[issued.call], self._at_issue)
+            self._judge = DeliveryCheck(issued.call, self._calls[issued.call], self._at_issue)
             self._judges.append(self._judge)
         operation = issued.operation
         match operation:

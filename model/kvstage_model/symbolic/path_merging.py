@@ -58,7 +58,7 @@ def _merge(world: World, condition: Term, value: Any, other: Any) -> Any:
     return value if a.eq(b) else world.index(z3.If(condition, a, b))
 
 
-def spine(world: World, paths: Sequence[tuple[Term, Sequence[Operation]]]) -> list[tuple[Term, Operation]]:
+def merge_paths(world: World, paths: Sequence[tuple[Term, Sequence[Operation]]]) -> list[tuple[Term, Operation]]:
     """One list of operations for all paths, that keeps the order of each; the longest path comes first.
 
     The paths must be all the feasible ones: what happens on each of them happens always.

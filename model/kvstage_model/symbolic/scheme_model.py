@@ -14,7 +14,7 @@ from ..language.scheme import Phase, Scheme
 from ..ordering.axioms import Moment, same_event
 from .arguments import same_in_all_calls, symbolic_arguments
 from .errors import UnsupportedError
-from .path_merging import identical, merge, shape, spine
+from .path_merging import identical, merge, merge_paths, shape
 from .purity import Kept
 from .well_formed import check_answers, check_flags_of_phases, check_operation, flags_asked
 from .world import IMPURE, Path, World
@@ -160,7 +160,7 @@ class SchemeModel:
         results = [world.follow(path, run) for path in self.phases[number].paths]
         steps = world.term(_merged(world, [(condition, phase_steps) for condition, (phase_steps, _) in results]))
         inside = z3.And(world.term(step) >= 0, world.term(step) < steps)
-        merged = spine(world, [(condition, operations) for condition, (_, operations) in results])
+        merged = merge_paths(world, [(condition, operations) for condition, (_, operations) in results])
         return [(z3.simplify(z3.And(inside, happens)), operation) for happens, operation in merged]
 
     def aims(self, instance: Instance) -> list[int]:

@@ -14,7 +14,7 @@ from .division import Divisor
 from .errors import UnsupportedError
 from .index import Index, as_int, formula, term_of
 from .purity import Kept, demand_no_truth_by_identity, of_a_user
-from .z3_terms import Term, tell
+from .z3_terms import Term, assert_fast
 
 R = TypeVar("R")
 
@@ -173,10 +173,10 @@ class World:
 
     def impossible(self, *conditions: Term) -> bool:
         """Whether the facts rule the conditions out. Only a proof counts."""
-        tell(self._solver, self.facts[self._asserted :])
+        assert_fast(self._solver, self.facts[self._asserted :])
         self._asserted = len(self._facts)
         self._solver.push()
-        tell(self._solver, conditions)
+        assert_fast(self._solver, conditions)
         answer = self._solver.check()
         self._solver.pop()
         return bool(answer == z3.unsat)

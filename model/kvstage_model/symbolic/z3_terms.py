@@ -13,7 +13,7 @@ Term: TypeAlias = Any
 """A z3 term (z3 ships no types)."""
 
 
-def tell(solver: Any, formulas: Iterable[Term]) -> None:
+def assert_fast(solver: Any, formulas: Iterable[Term]) -> None:
     """Adds formulas to a solver."""
     for formula in formulas:
         z3.Z3_solver_assert(solver.ctx.ref(), solver.solver, formula.as_ast())

@@ -26,7 +26,7 @@ FORMAT = "kvstage trace"
 VERSION = 1
 
 
-class Part(Enum):
+class FieldForm(Enum):
     """What a field of an operation holds, and its form in JSON."""
 
     NAME = "a name"
@@ -38,20 +38,20 @@ class Part(Enum):
     ANSWER = "1 for yes, 0 for not yet"
 
 
-_STREAM = {"stream": Part.NAME}
-_SOURCE, _TARGET = {"source": Part.ROWS}, {"target": Part.ROWS}
-_EVENT = {"event": Part.EVENT}
+_STREAM = {"stream": FieldForm.NAME}
+_SOURCE, _TARGET = {"source": FieldForm.ROWS}, {"target": FieldForm.ROWS}
+_EVENT = {"event": FieldForm.EVENT}
 
-FIELDS: dict[type, dict[str, Part]] = {
+FIELDS: dict[type, dict[str, FieldForm]] = {
     Copy: _STREAM | _SOURCE | _TARGET,
-    Gather: _STREAM | {"source": Part.PLACES} | _TARGET,
-    Scatter: _STREAM | _SOURCE | {"target": Part.PLACES},
-    CopyBatch: _STREAM | {"copies": Part.PAIRS},
-    Launch: _STREAM | {"reads": Part.ACCESSES, "writes": Part.ACCESSES},
+    Gather: _STREAM | {"source": FieldForm.PLACES} | _TARGET,
+    Scatter: _STREAM | _SOURCE | {"target": FieldForm.PLACES},
+    CopyBatch: _STREAM | {"copies": FieldForm.PAIRS},
+    Launch: _STREAM | {"reads": FieldForm.ACCESSES, "writes": FieldForm.ACCESSES},
     RecordEvent: _EVENT | _STREAM,
     SyncEvent: _EVENT,
     WaitEvent: _STREAM | _EVENT,
-    QueryEvent: _EVENT | {"answer": Part.ANSWER},
+    QueryEvent: _EVENT | {"answer": FieldForm.ANSWER},
     HostCopy: _SOURCE | _TARGET,
     HostRead: _SOURCE,
     HostWrite: _TARGET,

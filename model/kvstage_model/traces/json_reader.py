@@ -15,7 +15,7 @@ from ..ordering.axioms import Moment
 from ..ordering.program import ELSEWHERE, HOST, Issued
 from ..ordering.trace import Trace, TraceEvent
 from .errors import EmptyTraceError, TraceFormatError, TraceNotAFileError, TraceVersionError
-from .json_fields import FIELDS, FORMAT, KINDS, VERSION, Part
+from .json_fields import FIELDS, FORMAT, KINDS, VERSION, FieldForm
 from .json_values import MOST_BYTES, entries, fields, memory, name, number, pair, parsed, refuse
 from .json_writer import Arguments
 
@@ -89,23 +89,23 @@ def _issued(value: Any, where: str, buffers: dict[str, Buffer], program: list[An
     return issued
 
 
-def _part(part: Part, value: Any, where: str, buffers: dict[str, Buffer]) -> Any:
+def _part(part: FieldForm, value: Any, where: str, buffers: dict[str, Buffer]) -> Any:
     match part:
-        case Part.NAME:
+        case FieldForm.NAME:
             return name(value, where)
-        case Part.ROWS:
+        case FieldForm.ROWS:
             return _rows(value, where, buffers)
-        case Part.PLACES:
+        case FieldForm.PLACES:
             return _paged(value, where, buffers)
-        case Part.ACCESSES:
+        case FieldForm.ACCESSES:
             return tuple(_access(entry, place, buffers) for place, entry in entries(value, where))
-        case Part.PAIRS:
+        case FieldForm.PAIRS:
             pairs = ((place, pair(entry, place)) for place, entry in entries(value, where))
             return tuple(tuple(_rows(half, place, buffers) for half in both) for place, both in pairs)
-        case Part.EVENT:
+        case FieldForm.EVENT:
             parts = fields(value, where, ("name", "index", "call"))
             return Event(name(parts["name"], f"{where}.name"), *(number(parts[k], f"{where}.{k}") for k in ("index", "call")))
-        case Part.ANSWER:
+        case FieldForm.ANSWER:
             return number(value, where, most=1)
 
 

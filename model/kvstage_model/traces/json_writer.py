@@ -12,7 +12,7 @@ from ..language.operations import Acquire, Operation, reads, writes
 from ..ordering.program import Issued
 from ..ordering.trace import Trace, TraceEvent
 from .errors import EmptyTraceError
-from .json_fields import FIELDS, FORMAT, VERSION, Part
+from .json_fields import FIELDS, FORMAT, VERSION, FieldForm
 
 Arguments = Mapping[str, Any]
 """The arguments of one call's scheme, as JSON values by parameter."""
@@ -66,17 +66,17 @@ def _operation(operation: Operation) -> dict[str, object]:
     return {name: _part(part, getattr(operation, name)) for name, part in FIELDS[type(operation)].items()}
 
 
-def _part(part: Part, value: Any) -> object:
+def _part(part: FieldForm, value: Any) -> object:
     match part:
-        case Part.ROWS | Part.PLACES:
+        case FieldForm.ROWS | FieldForm.PLACES:
             return _access(value)
-        case Part.ACCESSES:
+        case FieldForm.ACCESSES:
             return [_access(access) for access in value]
-        case Part.PAIRS:
+        case FieldForm.PAIRS:
             return [[_access(source), _access(target)] for source, target in value]
-        case Part.EVENT:
+        case FieldForm.EVENT:
             return {"name": value.name, "index": value.index, "call": value.call}
-        case Part.NAME | Part.ANSWER:
+        case FieldForm.NAME | FieldForm.ANSWER:
             return value
 
 

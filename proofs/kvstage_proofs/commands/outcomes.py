@@ -6,7 +6,7 @@ from kvstage_model.traces.errors import TraceError
 
 from ..obligation import Judgement, Obligation, Verdict
 from ..solvers.cvc5_solver import CrosscheckError
-from ..targets.guard import SchemeError
+from ..targets.guard import SchemeFileError
 from ..targets.names import TargetError, obligations
 from .parallel import RunnerError
 
@@ -30,7 +30,7 @@ class TraceFileError(Exception):
     """A file can't be read or written."""
 
 
-KNOWN = (TargetError, SchemeError, RunnerError, CrosscheckError, OutputError, TraceError, TraceFileError)
+KNOWN = (TargetError, SchemeFileError, RunnerError, CrosscheckError, OutputError, TraceError, TraceFileError)
 """What ends a run and is told in one line."""
 
 

@@ -21,7 +21,7 @@ class RunnerError(Exception):
     """The run itself failed, whatever the obligations are worth."""
 
 
-def judged(
+def judge_all(
     targets: tuple[str, ...], stated: Sequence[Obligation], progress: Callable[[int], None], reviews: tuple[Review, ...] = ()
 ) -> Iterator[Judgement]:
     """The judgements on `stated`, which are the obligations of `targets`, in order.

@@ -24,7 +24,7 @@ from ..reports.junit import as_junit
 from ..solvers.cvc5_solver import require_cvc5
 from ..targets.user_file import is_file
 from .outcomes import EXIT_CODES, KNOWN, OutputError, exit_code, stated
-from .parallel import judged
+from .parallel import judge_all
 
 PROVE = """\
 Proves what the catalogue states of the schemes, and refutes what it states of their broken variants; or judges a
@@ -105,7 +105,7 @@ def _judge(targets: tuple[str, ...], verbose: bool, reviews: tuple[Review, ...],
     asked = stated(targets)
     text, progress = Text([each.statement for each in asked], _coloured(sys.stdout)), _Progress(sys.stderr, len(asked))
     try:
-        for judgement in judged(targets, asked, progress.show, reviews):
+        for judgement in judge_all(targets, asked, progress.show, reviews):
             judgements.append(judgement)
             progress.clear()
             print(text.line(judgement))

@@ -15,7 +15,7 @@ from dataclasses import replace
 from kvstage_model.symbolic.z3_terms import Term
 
 from ..obligation import Judgement, Verdict
-from ..solvers.cvc5_solver import check, version
+from ..solvers.cvc5_solver import solve_smtlib, version
 from ..solvers.evidence import core, witness
 from ..solvers.query import Answer, Asked, Query
 
@@ -56,7 +56,7 @@ def second_opinion(query: Query, first: Asked) -> Asked:
     can_hold, used = _opinion(first.can_hold, enough, query.premise_smt2)
     answer = Answer.UNKNOWN
     if first.can_hold is Answer.SAT:
-        part = _part(query, query.doubts) if first.answer is Answer.UNSAT else None
+        part = _part(query, query.negation) if first.answer is Answer.UNSAT else None
         answer, more = _opinion(first.answer, part, query.smt2)
         used += more
     return Asked(query.name, answer, can_hold, query.must_hold, time.perf_counter() - begun, used)
@@ -72,10 +72,10 @@ def _opinion(said: Answer, enough: str | None, whole: Callable[[], str]) -> tupl
     """cvc5's answer to whether the whole can hold: what z3 has `said`, where cvc5 says that of what is enough for it."""
     used = 0
     if enough is not None:
-        answer, used = check(enough)
+        answer, used = solve_smtlib(enough)
         if answer is said:
             return answer, used
-    answer, more = check(whole())
+    answer, more = solve_smtlib(whole())
     return answer, used + more
 
 

@@ -12,7 +12,7 @@ from kvstage_model.symbolic.window import axiom
 
 from ..obligation import Judgement, Obligation, Verdict
 from ..solvers.query import Answer, Asked, Query
-from ..solvers.z3_solver import ask, check
+from ..solvers.z3_solver import ask, solve
 from .why_unknown import hint
 
 Review: TypeAlias = Callable[[Judgement, Sequence[Query]], Judgement]
@@ -76,8 +76,8 @@ def judge(obligation: Obligation, *reviews: Review) -> Judgement:
 
 def _widened(query: Query, answer: Asked, times: int | None = None) -> tuple[Query, Asked]:
     """A query that is open, asked again with more facts until it is not, or so many times."""
-    while answer.open and query.wider is not None and times != 0:
-        query = query.wider()
+    while answer.open and query.strengthened is not None and times != 0:
+        query = query.strengthened()
         answer = ask(query).after(answer)
         times = None if times is None else times - 1
     return query, answer
@@ -93,7 +93,7 @@ def _contradicted(query: Query, answer: Asked) -> bool:
     bare = [fact for fact in query.facts if fact.get_id() not in signs]
     if answer.can_hold is not Answer.UNSAT or len(bare) == len(query.facts):
         return False
-    return check([*bare, query.premise])[0] is not Answer.UNSAT
+    return solve([*bare, query.premise])[0] is not Answer.UNSAT
 
 
 def verdict_of(asked: Sequence[Asked], far: str = LOOKED) -> tuple[Verdict, str]:

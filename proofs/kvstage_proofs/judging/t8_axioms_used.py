@@ -16,7 +16,7 @@ from kvstage_model.symbolic.z3_terms import Term
 
 from ..obligation import Judgement, Verdict
 from ..solvers.query import Answer, Asked, Query
-from ..solvers.z3_solver import RLIMIT, check
+from ..solvers.z3_solver import RLIMIT, solve
 
 NEEDED, USED, UNUSED = "needed", "used", "-"
 
@@ -38,9 +38,9 @@ def _refuted(asked: Asked) -> bool:
 def core(query: Query) -> frozenset[str]:
     """The axioms that are enough to refute a query's doubt. It must be refuted with all of them."""
     signs = {str(sign): name for name, sign in _signs(query)}
-    solver = z3.Solver(ctx=query.doubt.ctx)
+    solver = z3.Solver(ctx=query.negated_goal.ctx)
     solver.set("rlimit", RLIMIT)
-    solver.add(*_others(query), query.premise, query.doubt)
+    solver.add(*_others(query), query.premise, query.negated_goal)
     if solver.check(*(sign for _, sign in _signs(query))) != z3.unsat:
         raise RuntimeError(f"{query.name!r} was refuted, and is not any more when it is asked again for its axioms")
     return frozenset(signs[str(sign)] for sign in solver.unsat_core())
@@ -51,15 +51,15 @@ def holds_without(query: Query, name: str) -> bool:
     asked: Query | None = query
     while asked is not None:
         left = [sign for other, sign in _signs(asked) if other != name]
-        if check([*_others(asked), *left, asked.premise, asked.doubt])[0] is Answer.UNSAT:
+        if solve([*_others(asked), *left, asked.premise, asked.negated_goal])[0] is Answer.UNSAT:
             return True
-        asked = asked.wider() if asked.wider is not None else None
+        asked = asked.strengthened() if asked.strengthened is not None else None
     return False
 
 
 def _signs(query: Query) -> list[tuple[str, Term]]:
     """The axioms among the facts of a query; a query that speaks of no time has none."""
-    signs = [(name, axiom(name, query.doubt.ctx)) for name in AXIOMS]
+    signs = [(name, axiom(name, query.negated_goal.ctx)) for name in AXIOMS]
     return [(name, sign) for name, sign in signs if any(sign.eq(fact) for fact in query.facts)]
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..commands.parallel import judged
+from ..commands.parallel import judge_all
 from ..reports.json_report import as_json
 from ..targets.names import obligations
 
@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _report(file: Path | None) -> Any:
     if file is not None:
         return json.loads(file.read_text(encoding="utf-8"))
-    return json.loads(as_json(list(judged((), obligations(()), lambda _: None))))
+    return json.loads(as_json(list(judge_all((), obligations(()), lambda _: None))))
 
 
 if __name__ == "__main__":

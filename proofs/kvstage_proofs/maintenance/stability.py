@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import z3
 
-from kvstage_model.symbolic.z3_terms import Term, tell
+from kvstage_model.symbolic.z3_terms import Term, assert_fast
 
 from ..solvers.query import Answer, Query
 from ..solvers.z3_solver import answered
@@ -23,7 +23,7 @@ COMMAND = re.compile(r"^\((?:declare-fun|assert)\b.*?(?=^\((?:declare-fun|assert
 
 def copies(query: Query, number: int) -> Iterator[str]:
     """So many shuffled and renamed copies of a query's question, as SMT-LIB text. The same ones in each run."""
-    commands = COMMAND.findall(_text([*query.facts, query.premise, query.doubt]))
+    commands = COMMAND.findall(_text([*query.facts, query.premise, query.negated_goal]))
     declared = [name for command in commands for name in DECLARED.findall(command)]
     cut = [_cut(command, frozenset(declared)) for command in commands]
     count = len(declared)  # each in a command of its own, before all assertions
@@ -64,7 +64,7 @@ def answers(query: Query, number: int) -> list[Answer]:
 
 def _text(parts: list[Term]) -> str:
     solver = z3.Solver(ctx=parts[-1].ctx)
-    tell(solver, parts)
+    assert_fast(solver, parts)
     return str(solver.to_smt2())
 
 

@@ -32,7 +32,7 @@ class VersionError(Exception):
 
 
 @dataclass(frozen=True)
-class Run:
+class VersionRun:
     """The verdicts under one version of z3, and those that are not the expected ones."""
 
     version: str
@@ -41,7 +41,7 @@ class Run:
     seconds: float
 
 
-def run(version: str, targets: Sequence[str], folder: Path) -> Run:
+def run(version: str, targets: Sequence[str], folder: Path) -> VersionRun:
     """Proves the targets under one version, in `folder`. Raises VersionError where it can't."""
     python = _environment(version, folder / "environment")
     for package in PACKAGES:
@@ -54,13 +54,13 @@ def run(version: str, targets: Sequence[str], folder: Path) -> Run:
     return _read(version, json.loads(report.read_text(encoding="utf-8")))
 
 
-def _read(version: str, report: Any) -> Run:
+def _read(version: str, report: Any) -> VersionRun:
     used = {each["solvers"]["z3"]["version"] for each in report["obligations"] if "z3" in each["solvers"]}
     if used != {".".join(version.split(".")[:3])}:
         raise VersionError(f"asked for z3 {version}, and {sorted(used)} answered")
     verdicts = {each["name"]: each["verdict"] for each in report["obligations"]}
     wrong = tuple(each["name"] for each in report["obligations"] if not each["ok"])
-    return Run(version, verdicts, wrong, sum(each["seconds"] for each in report["obligations"]))
+    return VersionRun(version, verdicts, wrong, sum(each["seconds"] for each in report["obligations"]))
 
 
 def _environment(version: str, folder: Path) -> Path:
@@ -79,7 +79,7 @@ def _call(command: Sequence[object], variables: dict[str, str], folder: Path) ->
     return subprocess.run(words, env=kept | variables, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def differences(runs: Sequence[Run]) -> list[str]:
+def differences(runs: Sequence[VersionRun]) -> list[str]:
     """Each obligation that gets different verdicts from different versions, or a wrong one from any."""
     found = []
     for name in dict.fromkeys(name for each in runs for name in each.verdicts):

@@ -34,7 +34,7 @@ def version() -> str:
     return str(cvc5.__version__)
 
 
-def check(text: str) -> tuple[Answer, int]:
+def solve_smtlib(text: str) -> tuple[Answer, int]:
     """cvc5's answer to SMT-LIB text with one question, and the resources that it took. Anything but sat or unsat is UNKNOWN.
 
     Raises CrosscheckError where cvc5 can't read the text.

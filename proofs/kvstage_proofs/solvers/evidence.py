@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import z3
 
-from kvstage_model.symbolic.z3_terms import Term, tell, track
+from kvstage_model.symbolic.z3_terms import Term, assert_fast, track
 
 from .z3_solver import RLIMIT
 
@@ -32,7 +32,7 @@ def core(assertions: Sequence[Term]) -> list[Term] | None:
 def witness(assertions: Sequence[Term]) -> str | None:
     """The assertions as SMT-LIB text, each symbol and function in them defined as z3 finds it; None where it finds nothing."""
     solver = _solver(assertions)
-    tell(solver, assertions)
+    assert_fast(solver, assertions)
     if solver.check() != z3.sat:
         return None
     model = solver.model()

@@ -1,4 +1,4 @@
-"""A query: facts, a premise under which they are looked at, and a doubt that must be impossible."""
+"""A query: facts, a premise under which they are looked at, and a goal, whose negation must be impossible."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from enum import Enum
 
 import z3
 
-from kvstage_model.symbolic.z3_terms import Term, tell
+from kvstage_model.symbolic.z3_terms import Term, assert_fast
 
 LINEAR, NONLINEAR = "QF_UFLIA", "QF_NIA"
 """The logics of the queries, by SMT-LIB's names: the lemmas alone are not linear."""
@@ -22,20 +22,20 @@ class Answer(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """Under the facts, and where the premise holds, the doubt must be impossible.
+    """Under the facts, and if the premise holds, the negated goal must be impossible.
 
-    A premise that can never hold makes nothing true: where it `must_hold` sometimes, the obligation is VACUOUS then.
+    A premise that can never hold makes nothing true: if it `must_hold` sometimes, the obligation is VACUOUS then.
     """
 
     name: str
     facts: list[Term]
     premise: Term
-    doubt: Term
+    negated_goal: Term
     hint: Term
     """Small values under which the premise may be easy to satisfy. What can hold with a hint can hold without it."""
     must_hold: bool = False
-    wider: Callable[[], "Query"] | None = None
-    """The same question with more facts, for where these do not suffice."""
+    strengthened: Callable[[], "Query"] | None = None
+    """The same question with more facts, for when these do not suffice."""
     logic: str = LINEAR
 
     @property
@@ -44,13 +44,13 @@ class Query:
         return [*self.facts, self.premise]
 
     @property
-    def doubts(self) -> list[Term]:
+    def negation(self) -> list[Term]:
         """What must be impossible."""
-        return [*self.premises, self.doubt]
+        return [*self.premises, self.negated_goal]
 
     def smt2(self) -> str:
         """The question as SMT-LIB text: unsat proves."""
-        return self.text(self.doubts)
+        return self.text(self.negation)
 
     def premise_smt2(self) -> str:
         """Whether the premise can hold, as SMT-LIB text."""
@@ -58,8 +58,8 @@ class Query:
 
     def text(self, assertions: list[Term]) -> str:
         """Whether some assertions of this query can hold together, as SMT-LIB text."""
-        solver = z3.Solver(ctx=self.doubt.ctx)
-        tell(solver, assertions)
+        solver = z3.Solver(ctx=self.negated_goal.ctx)
+        assert_fast(solver, assertions)
         return self.with_logic(solver.to_smt2())
 
     def with_logic(self, text: str) -> str:
@@ -69,7 +69,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Asked:
-    """What came of a query: the `answer` to its doubt, and whether its premise `can_hold` at all."""
+    """What came of a query: the `answer` to its negated goal, and whether its premise `can_hold` at all."""
 
     name: str
     answer: Answer
@@ -84,10 +84,10 @@ class Asked:
 
     @property
     def open(self) -> bool:
-        """Whether the doubt could arise and was not refuted."""
+        """Whether the negated goal could hold and was not refuted."""
         return self.can_hold is Answer.SAT and self.answer is not Answer.UNSAT
 
     @property
     def proves(self) -> bool:
-        """Whether the doubt was refuted; without a premise that can hold, it proves nothing."""
+        """Whether the negated goal was refuted; without a premise that can hold, it proves nothing."""
         return self.answer is Answer.UNSAT and self.can_hold is Answer.SAT

@@ -1,10 +1,10 @@
-"""A query: facts, a premise under which they are looked at, and a doubt that must be impossible."""
+"""Queries put to z3, within a budget of steps."""
 
 import time
 
 import z3
 
-from kvstage_model.symbolic.z3_terms import Term, tell
+from kvstage_model.symbolic.z3_terms import Term, assert_fast
 
 from .query import Answer, Asked, Query
 
@@ -14,23 +14,23 @@ takes 13 to 27 million of them, by the order and the names of its facts."""
 
 
 def ask(query: Query) -> Asked:
-    """Put a query to z3: first whether its premise can hold at all, then the doubt."""
+    """Put a query to z3: first whether its premise can hold at all, then the negated goal."""
     begun = time.perf_counter()
     answer = Answer.UNKNOWN
-    can_hold, steps = check([*query.premises, query.hint])
+    can_hold, steps = solve([*query.premises, query.hint])
     if can_hold is not Answer.SAT:
-        can_hold, more = check(query.premises)
+        can_hold, more = solve(query.premises)
         steps += more
     if can_hold is Answer.SAT:
-        answer, more = check(query.doubts)
+        answer, more = solve(query.negation)
         steps += more
     return Asked(query.name, answer, can_hold, query.must_hold, time.perf_counter() - begun, steps)
 
 
-def check(assertions: list[Term], seed: int = 0) -> tuple[Answer, int]:
+def solve(assertions: list[Term], seed: int = 0) -> tuple[Answer, int]:
     """z3's answer to whether all of them can hold, and the steps it took. Anything but sat or unsat is UNKNOWN."""
     solver = z3.Solver(ctx=assertions[-1].ctx)
-    tell(solver, assertions)
+    assert_fast(solver, assertions)
     return answered(solver, seed)
 
 

@@ -20,7 +20,7 @@ from kvstage_model.symbolic.index import Index
 T = TypeVar("T")
 
 
-class SchemeError(Exception):
+class SchemeFileError(Exception):
     """A user's scheme can't be judged: it can't be loaded, it raises, or it is not made of operations."""
 
 
@@ -36,12 +36,12 @@ class Guard:
         """Calls user code. Raises UnsupportedError with its line added, and SchemeError for all else that it raises."""
         try:
             return function(*arguments, **named)
-        except SchemeError:
+        except SchemeFileError:
             raise
         except UnsupportedError as reason:
             raise UnsupportedError(f"{self.line(reason)}: {reason}") from reason
         except (Exception, SystemExit) as error:  # user code may raise anything; a file that calls sys.exit must not end us
-            raise SchemeError(f"{self.line(error)}: {what} raises {type(error).__name__}: {_message(error)}") from error
+            raise SchemeFileError(f"{self.line(error)}: {what} raises {type(error).__name__}: {_message(error)}") from error
 
     def line(self, error: BaseException) -> str:
         """Where in the user's file an exception came from; the file alone where no line of it was running."""
@@ -125,7 +125,7 @@ class Guard:
 
     def _demand(self, met: bool, otherwise: str, at: str | None = None) -> None:
         if not met:
-            raise SchemeError(f"{at or self.shown}: {self.name} {otherwise}")
+            raise SchemeFileError(f"{at or self.shown}: {self.name} {otherwise}")
 
 
 def _mismatch(record: Any) -> str | None:

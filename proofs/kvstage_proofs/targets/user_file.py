@@ -21,7 +21,7 @@ from kvstage_model.symbolic.scheme_model import SchemeModel
 from ..catalogue.catalogue import OF_A_SCHEME
 from ..obligation import Obligation
 from ..theorems.t3_result import T3
-from .guard import Guard, SchemeError
+from .guard import Guard, SchemeFileError
 
 SUFFIX = ".py"
 
@@ -43,16 +43,16 @@ def load(target: str) -> Declared:
     """The scheme function that `file.py:scheme` names, guarded. Raises SchemeError where there is none."""
     shown, name = _split(target)
     if not os.path.isfile(shown):
-        raise SchemeError(f"there is no file {shown!r}")
+        raise SchemeFileError(f"there is no file {shown!r}")
     guard = Guard(shown, os.path.abspath(shown), name)
     module = guard.call("importing it", _imported, guard.file)
     if not hasattr(module, name):
         own = [each for each, value in vars(module).items() if isfunction(value) and value.__module__ == module.__name__]
         asked = f"has no {name!r}" if name else "is a file: say which of its schemes"
-        raise SchemeError(f"{shown} {asked}; its functions are: {', '.join(own) or 'none'}")
+        raise SchemeFileError(f"{shown} {asked}; its functions are: {', '.join(own) or 'none'}")
     function: Any = getattr(module, name)
     if not callable(function):
-        raise SchemeError(f"{shown}: {name} is no function but {type(function).__name__} {function!r}")
+        raise SchemeFileError(f"{shown}: {name} is no function but {type(function).__name__} {function!r}")
     return guard.scheme_function(function, guard.call(f"reading the parameters of {name}", _parameters, guard, function))
 
 
@@ -80,7 +80,7 @@ def _parameters(guard: Guard, function: Callable[..., Any]) -> Any:
     except ParameterError as reason:
         code = getattr(function, "__code__", None)
         line = f":{code.co_firstlineno}" if code is not None else ""
-        raise SchemeError(f"{guard.shown}{line}: {reason}") from reason
+        raise SchemeFileError(f"{guard.shown}{line}: {reason}") from reason
 
 
 def _imported(file: str) -> ModuleType:
@@ -116,5 +116,5 @@ def _states_a_result(function: Declared, target: str) -> bool:
     except UnsupportedError:
         return False  # each of its obligations says why
     if not some:
-        raise SchemeError(f"{target} yields no operation at all: there is nothing to judge")
+        raise SchemeFileError(f"{target} yields no operation at all: there is nothing to judge")
     return stated

@@ -25,7 +25,7 @@ from kvstage_model.symbolic.z3_terms import Term
 
 from ..obligation import Theorem
 from ..solvers.query import Query
-from .i1_ring_moves import Move, State, at, begins, ends, exists, implies, initial, moves, on_slot
+from .i1_ring_moves import RingMove, State, at, begins, ends, exists, implies, initial, moves, on_slot
 from .i1_ring_text import Ring, ring_of
 
 CLAIM = (
@@ -126,15 +126,17 @@ def _begin(ring: Ring) -> Query:
     return Query("a call begins with the invariant", world.facts, true, z3.Not(held), world.hint, must_hold=True)
 
 
-def _kept(world: World, ring: Ring, state: State, move: Move) -> Query:
+def _kept(world: World, ring: Ring, state: State, move: RingMove) -> Query:
     """That the invariant holds after a move from any state that has it, on all paths of the move."""
 
     def run() -> Term:
         return _all(world, invariant(ring, move.after(state)))
 
     ways = [world.follow(path, run) for path in world.paths(run)]
-    doubt = z3.Or([z3.And(taken, z3.Not(held)) for taken, held in ways])
-    return Query(f"{move.name} keeps the invariant", world.facts, world.formula(move.may(state)), doubt, world.hint, must_hold=True)
+    negated_goal = z3.Or([z3.And(taken, z3.Not(held)) for taken, held in ways])
+    return Query(
+        f"{move.name} keeps the invariant", world.facts, world.formula(move.may(state)), negated_goal, world.hint, must_hold=True
+    )
 
 
 def _all(world: World, conditions: Iterator[bool]) -> Term:

@@ -46,7 +46,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Move:
+class RingMove:
     """What happens at once: who moves, when he may, and the state after it. `act` is what the host does, if anything."""
 
     name: str
@@ -67,7 +67,7 @@ def initial(slots: int, items: int, watched: int, first: int, second: int) -> St
     return State(slots, items, 0, 0, watched, 0, 0, 0, watched, 0, first, second)
 
 
-def moves(ring: Ring) -> Iterator[Move]:
+def moves(ring: Ring) -> Iterator[RingMove]:
     """Every move. At most one of the host's is possible in a state, and at most one of the stream's."""
     for place, act in enumerate(ring.acts):
         yield _performed(ring, place, act)
@@ -100,7 +100,7 @@ def at(ring: Ring, place: int, state: State) -> bool:
     return (state.step < ring.steps.of(state.items, state.slots)) & (state.position == place)
 
 
-def _performed(ring: Ring, place: int, act: Act) -> Move:
+def _performed(ring: Ring, place: int, act: Act) -> RingMove:
     def may(state: State) -> bool:
         ready = implies(on_slot(act, state), state.mark <= state.ended) if act.kind is SyncEvent else True
         return at(ring, place, state) & exists(act, state) & ready
@@ -108,7 +108,7 @@ def _performed(ring: Ring, place: int, act: Act) -> Move:
     def after(state: State) -> State:
         return _onwards(ring, place, _done(ring, act, state))
 
-    return Move(f"{act.kind.__name__} of the host", HOST, may, after, act)
+    return RingMove(f"{act.kind.__name__} of the host", HOST, may, after, act)
 
 
 def _done(ring: Ring, act: Act, state: State) -> State:
@@ -131,24 +131,24 @@ def _onwards(ring: Ring, place: int, state: State) -> State:
     return replace(state, step=state.step + 1, position=0, turn=turn)
 
 
-def _passed_by(ring: Ring, place: int, act: Act) -> Move:
+def _passed_by(ring: Ring, place: int, act: Act) -> RingMove:
     def may(state: State) -> bool:
         item = act.item.of(state.step, state.slots)
         return at(ring, place, state) & ((item < 0) | (item >= state.items))
 
-    return Move(f"no {act.kind.__name__} of the host", None, may, lambda state: _onwards(ring, place, state))
+    return RingMove(f"no {act.kind.__name__} of the host", None, may, lambda state: _onwards(ring, place, state))
 
 
-def _returned(ring: Ring) -> Move:
+def _returned(ring: Ring) -> RingMove:
     def may(state: State) -> bool:
         last = (state.step == ring.steps.of(state.items, state.slots)) & (state.position == 0)
         return last & (state.ended == state.issued) if ring.waits_at_end else last
 
     agent = HOST if ring.waits_at_end else None
-    return Move("the return of the call", agent, may, lambda state: replace(state, position=len(ring.acts)))
+    return RingMove("the return of the call", agent, may, lambda state: replace(state, position=len(ring.acts)))
 
 
-def begins(ring: Ring) -> Move:
+def begins(ring: Ring) -> RingMove:
     """The stream begins its oldest copy: half of the rows are moved."""
 
     def after(state: State) -> State:
@@ -157,10 +157,10 @@ def begins(ring: Ring) -> Move:
             return replace(begun, first=state.ended)
         return begun
 
-    return Move("the begin of a copy", STREAM, lambda state: (state.begun == state.ended) & (state.begun < state.issued), after)
+    return RingMove("the begin of a copy", STREAM, lambda state: (state.begun == state.ended) & (state.begun < state.issued), after)
 
 
-def ends(ring: Ring) -> Move:
+def ends(ring: Ring) -> RingMove:
     """The stream ends the copy that it has begun: the other half is moved."""
 
     def after(state: State) -> State:
@@ -171,4 +171,4 @@ def ends(ring: Ring) -> Move:
                 return replace(ended, second=state.ended)
         return ended
 
-    return Move("the end of a copy", STREAM, lambda state: state.begun > state.ended, after)
+    return RingMove("the end of a copy", STREAM, lambda state: state.begun > state.ended, after)

@@ -52,8 +52,8 @@ def _queries(cut: Cut, no_block_twice: bool, clauses: Clauses) -> Iterator[Query
         for name, premise, conclusion in found:
             cases.setdefault(name, []).append((z3.And(taken, premise), z3.Not(conclusion)))
     for name, met in cases.items():
-        doubt = z3.Or([z3.And(premise, broken) for premise, broken in met])
-        yield Query(name, world.facts, z3.Or([premise for premise, _ in met]), doubt, world.hint, must_hold=True)
+        negated_goal = z3.Or([z3.And(premise, broken) for premise, broken in met])
+        yield Query(name, world.facts, z3.Or([premise for premise, _ in met]), negated_goal, world.hint, must_hold=True)
 
 
 def search(cut: Cut, most: int | None) -> Counterexample | None:

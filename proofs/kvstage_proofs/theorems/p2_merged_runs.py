@@ -90,8 +90,8 @@ def _step(fold: Fold) -> Iterator[Query]:
 
 
 def _query(world: World, name: str, premise: Any, conclusion: Any) -> Query:
-    doubt: Term = z3.Not(world.formula(conclusion))
-    return Query(name, world.facts, world.formula(premise), doubt, world.hint, must_hold=True)
+    negated_goal: Term = z3.Not(world.formula(conclusion))
+    return Query(name, world.facts, world.formula(premise), negated_goal, world.hint, must_hold=True)
 
 
 P2 = Theorem[Fold]("P2", "merged runs", CLAIM, queries, lambda _fold, _most: None)

@@ -71,9 +71,9 @@ class _Pairs:
         in_order = first.call < second.call if self.calls == 2 else z3.BoolVal(True, world.context)
         premise = z3.And(in_order, window.before(first, second), first.exists, second.exists)
         name = f"{self._word(first, 'i')} and {self._word(second, 'j')}{' of a later call' if self.calls == 2 else ''}"
-        doubt = z3.And(_clash(window, first, second), window.holds_at_once(first, second))
-        wider = partial(self._query, a, b, reach + 1) if reach < REACH else None
-        return Query(name, facts, premise, doubt, self.model.world.hint, wider=wider)
+        negated_goal = z3.And(_clash(window, first, second), window.holds_at_once(first, second))
+        strengthened = partial(self._query, a, b, reach + 1) if reach < REACH else None
+        return Query(name, facts, premise, negated_goal, self.model.world.hint, strengthened=strengthened)
 
     def _word(self, instance: Instance, step: str) -> str:
         return f"{type(instance.operation).__name__} of {self.model.phases[instance.site.phase].name}[{step}]"

@@ -83,9 +83,9 @@ class _Refill:
         order = fill.call < again.call if self.later else window.before(fill, again)
         met = z3.And(fill.exists, again.exists, order, reached, chain.touches(refilled, cell))
         name = f"the row that {self.result.word(fill)}[i] fills is used before {self.result.word(again)}[j]"
-        wider = partial(self._query, reach + 1) if reach < REACH else None
+        strengthened = partial(self._query, reach + 1) if reach < REACH else None
         words = f"{name}{' of a later call' if self.later else ''} fills it again"
-        return Query(words, window.facts(), met, z3.Not(z3.Or(used)), self.world.hint, wider=wider)
+        return Query(words, window.facts(), met, z3.Not(z3.Or(used)), self.world.hint, strengthened=strengthened)
 
     def _users(self, window: Window, fill: Instance) -> list[Instance]:
         """Where a fill's use is looked for: its own step, and the steps whose waits are meant for it."""

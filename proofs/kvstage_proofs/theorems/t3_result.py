@@ -92,9 +92,9 @@ class ResultModel:
         chain = self.chain(window)
         comes = chain.comes(self.promise.target, reader, lambda cell: chain.is_cell(cell, self.promise.source))
         self.complete(window, self.call, window.instances, reach)
-        wider = partial(self._arrives, reach + 1) if reach < REACH else None
+        strengthened = partial(self._arrives, reach + 1) if reach < REACH else None
         name = "row p of the result comes from its source"
-        return Query(name, window.facts(), reader.exists, z3.Not(comes), self.world.hint, must_hold=True, wider=wider)
+        return Query(name, window.facts(), reader.exists, z3.Not(comes), self.world.hint, must_hold=True, strengthened=strengthened)
 
     def chain(self, window: Window) -> Chain:
         """The question where rows came from, in a window."""
@@ -222,8 +222,10 @@ class _Between:
         else:
             apart = self._witnessed(window, chain, cell, reader, writer)
         name = f"{self.result.word(reader)}[i] reads {cell.buffer.name}, {self.result.word(writer)}[j] of the {self.order} call"
-        wider = partial(self._query, r, k, w, reach + 1) if reach < REACH else None
-        return Query(f"{name} does not come between", window.facts(), met, z3.Not(apart), self.world.hint, wider=wider)
+        strengthened = partial(self._query, r, k, w, reach + 1) if reach < REACH else None
+        return Query(
+            f"{name} does not come between", window.facts(), met, z3.Not(apart), self.world.hint, strengthened=strengthened
+        )
 
     def _witnessed(self, window: Window, chain: Chain, cell: Rows, reader: Instance, writer: Instance) -> Term:
         """That the reader has its witness for the cell, with which the writer does not interfere."""

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kvstage.checked.byte_runs import byte_runs, runs
-from kvstage.checked.memory import FREED, Region, Regions
+from kvstage.checked.memory import FREED, MemoryRegion, MemoryRegions
 from kvstage_model.language.buffers import Memory
 
 BASE = torch.zeros(6, 5, 4, dtype=torch.int16)
@@ -51,12 +51,12 @@ def test_neighbouring_pieces_are_one_run() -> None:
     assert runs(np.array([], np.int64), 4) == ()
 
 
-def lend(regions: Regions, freed: list[Region]) -> torch.Tensor:
+def lend(regions: MemoryRegions, freed: list[MemoryRegion]) -> torch.Tensor:
     return regions.allocate(Memory.PINNED, 8, 0xA5, None, freed.append)
 
 
 def test_lent_memory_is_filled_and_comes_back_when_its_last_user_goes() -> None:
-    regions, freed = Regions(), list[Region]()
+    regions, freed = MemoryRegions(), list[MemoryRegion]()
     tensor = lend(regions, freed)
     assert tensor.tolist() == [0xA5] * 8
     region = regions.find(tensor.data_ptr(), 8)
@@ -73,7 +73,7 @@ def test_lent_memory_is_filled_and_comes_back_when_its_last_user_goes() -> None:
 
 
 def test_memory_is_known_by_its_bytes() -> None:
-    regions, known, other = Regions(), torch.zeros(4, 3), torch.zeros(4, 3)
+    regions, known, other = MemoryRegions(), torch.zeros(4, 3), torch.zeros(4, 3)
     regions.meet(Memory.PAGEABLE, known[1], None)
     regions.meet(Memory.PAGEABLE, known, None)
     assert regions.knows(known[3:])
@@ -84,7 +84,7 @@ def test_memory_is_known_by_its_bytes() -> None:
 
 
 def test_a_mirror_is_the_tensor_as_an_array() -> None:
-    regions, pool = Regions(), torch.arange(48, dtype=torch.uint8).view(2, 4, 6)
+    regions, pool = MemoryRegions(), torch.arange(48, dtype=torch.uint8).view(2, 4, 6)
     regions.meet(Memory.DEVICE, pool, None)
     part = pool[:, 1:3, 2:4]
     assert np.array_equal(regions.mirror(part), part.numpy())

@@ -18,7 +18,7 @@ from kvstage import DeviceError, ForkedError, OpenCLDevice, OpenCLMissingError, 
 from kvstage.devices.opencl import device as opencl_device
 from kvstage.devices.opencl import driver
 from kvstage.devices.opencl.kernels import cut, runs
-from kvstage.devices.opencl.queue import Gate
+from kvstage.devices.opencl.queue import UserEventGate
 from kvstage_model.language.buffers import Memory
 from tests.support.devices import everything, ones, refusals, zeros
 
@@ -74,7 +74,7 @@ def test_where_the_driver_cannot_write_its_cache_the_error_says_so():
 
 
 def test_a_failure_comes_at_the_wait_that_covers_it_and_once_at_a_later_one(device, monkeypatch):
-    monkeypatch.setattr(Gate, "set", lambda gate: gate.event.set_status(-5))
+    monkeypatch.setattr(UserEventGate, "set", lambda gate: gate.event.set_status(-5))
     target, event = zeros(device), device.event()
     source = ones(device)
     with device.hold(everything):
@@ -92,7 +92,7 @@ def test_a_failure_comes_at_the_wait_that_covers_it_and_once_at_a_later_one(devi
 
 
 def test_a_failure_that_a_later_command_has_covered_up_is_raised_by_the_wait_for_that_one(device, monkeypatch):
-    monkeypatch.setattr(Gate, "set", lambda gate: gate.event.set_status(-5))
+    monkeypatch.setattr(UserEventGate, "set", lambda gate: gate.event.set_status(-5))
     source, target = ones(device), zeros(device)
     with device.hold(everything):
         device.copy("a", source.handle, zeros(device).handle)
@@ -104,7 +104,7 @@ def test_a_failure_that_a_later_command_has_covered_up_is_raised_by_the_wait_for
 
 
 def test_a_failure_that_nobody_waited_for_comes_at_close(monkeypatch):
-    monkeypatch.setattr(Gate, "set", lambda gate: gate.event.set_status(-5))
+    monkeypatch.setattr(UserEventGate, "set", lambda gate: gate.event.set_status(-5))
     device = OpenCLDevice()
     with device.hold(everything):
         device.copy("a", ones(device).handle, zeros(device).handle)

@@ -9,7 +9,7 @@ import pytest
 
 from kvstage_model.language import operations
 from kvstage_model.language.buffers import Buffer, Memory, Paged, Rows
-from kvstage_model.language.fast_dataclass import record
+from kvstage_model.language.fast_dataclass import fast_dataclass
 from kvstage_model.language.partitions import Piece, Run
 from tests.support.paths import ROOT
 
@@ -43,7 +43,7 @@ def test_replace_makes_another() -> None:
 
 def test_what_is_declared_to_change_is_no_record() -> None:
     with pytest.raises(AssertionError, match="plain dataclass"):
-        record(frozen=False, slots=True)
+        fast_dataclass(frozen=False, slots=True)
 
 
 @pytest.mark.extended

@@ -7,7 +7,7 @@ import z3
 
 from kvstage_model.language.buffers import Buffer, Memory
 from kvstage_model.language.operations import Copy, HostCopy, HostRead, Operation, SyncStream
-from kvstage_model.symbolic.path_merging import identical, merge, shape, spine
+from kvstage_model.symbolic.path_merging import identical, merge, merge_paths, shape
 from kvstage_model.symbolic.world import World
 from tests.support.terms import value
 
@@ -45,7 +45,7 @@ def test_the_spine_gives_each_path_its_own_operations_in_order() -> None:
     i: Any = world.integer("i")
     paths = [world.follow(path, lambda: step(i)) for path in world.paths(lambda: step(i))]
     assert len(paths) == 6
-    merged = spine(world, paths)
+    merged = merge_paths(world, paths)
     assert len(merged) < sum(len(operations) for _, operations in paths), "nothing was merged"
     for number in range(-4, 10):
         given = {"i": number}
@@ -60,7 +60,7 @@ def test_a_step_that_does_the_same_on_all_paths_happens_always() -> None:
     def run() -> list[Operation]:
         return [copy("a", 0 if i > 0 else 1)]
 
-    merged = spine(world, [world.follow(path, run) for path in world.paths(run)])
+    merged = merge_paths(world, [world.follow(path, run) for path in world.paths(run)])
     ((always, _),) = merged
     assert z3.is_true(always)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from kvstage_proofs.commands import parallel
-from kvstage_proofs.commands.parallel import RunnerError, judged, longest_first, processes
+from kvstage_proofs.commands.parallel import RunnerError, judge_all, longest_first, processes
 from kvstage_proofs.obligation import Statement, Verdict
-from kvstage_proofs.targets.guard import SchemeError
+from kvstage_proofs.targets.guard import SchemeFileError
 from kvstage_proofs.targets.names import obligations
 from tests.support.claims import HEAD, PROVED, claim, user_file
 
@@ -33,7 +33,7 @@ def two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_workers_judge_the_same_obligations_and_the_order_is_kept() -> None:
     steps: list[int] = []
     stated = obligations(TARGETS)
-    found = list(judged(TARGETS, stated, steps.append))
+    found = list(judge_all(TARGETS, stated, steps.append))
     assert [each.statement.name for each in found] == [each.statement.name for each in stated]
     verdicts = {each.statement.name: each.verdict for each in found}
     assert {name: verdicts[name] for name in KNOWN} == KNOWN
@@ -46,7 +46,7 @@ def test_workers_judge_the_same_obligations_and_the_order_is_kept() -> None:
 def test_one_process_judges_what_it_is_given() -> None:
     steps: list[int] = []
     stated = [claim(PROVED)]
-    assert [each.verdict for each in judged((), stated, steps.append)] == [PROVED]
+    assert [each.verdict for each in judge_all((), stated, steps.append)] == [PROVED]
     assert steps == [1]
 
 
@@ -55,15 +55,15 @@ def test_a_worker_that_dies_is_an_error(tmp_path: Path) -> None:
     file = user_file(tmp_path, f"import os\n{IN_A_WORKER}os._exit(0)\n{HEAD}")
     targets = (f"{file}:read",)
     with pytest.raises(RunnerError, match="a process that judges obligations died"):
-        list(judged(targets, obligations(targets), lambda _: None))
+        list(judge_all(targets, obligations(targets), lambda _: None))
 
 
 @pytest.mark.usefixtures("two_workers")
 def test_an_error_in_a_worker_is_raised_here(tmp_path: Path) -> None:
     file = user_file(tmp_path, f"{IN_A_WORKER}raise OSError('only there')\n{HEAD}")
     targets = (f"{file}:read",)
-    with pytest.raises(SchemeError, match=r"mine.py:3: importing it raises OSError: only there"):
-        list(judged(targets, obligations(targets), lambda _: None))
+    with pytest.raises(SchemeFileError, match=r"mine.py:3: importing it raises OSError: only there"):
+        list(judge_all(targets, obligations(targets), lambda _: None))
 
 
 @pytest.mark.usefixtures("two_workers")
@@ -71,7 +71,7 @@ def test_a_worker_that_finds_another_obligation_is_not_believed() -> None:
     targets = ("per_row.read:T7", "per_row.write:T7")
     swapped = obligations(targets)[::-1]
     with pytest.raises(RunnerError, match=r"another obligation in place of per_row.write:T7"):
-        list(judged(targets, swapped, lambda _: None))
+        list(judge_all(targets, swapped, lambda _: None))
 
 
 def test_the_longest_ones_begin_first() -> None:

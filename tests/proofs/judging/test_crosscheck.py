@@ -17,7 +17,7 @@ from kvstage_proofs.judging import judge as judge_module
 from kvstage_proofs.judging.crosscheck import crosschecked, differences, second_opinion
 from kvstage_proofs.judging.judge import judge
 from kvstage_proofs.obligation import Obligation, Verdict
-from kvstage_proofs.solvers.cvc5_solver import CrosscheckError, check
+from kvstage_proofs.solvers.cvc5_solver import CrosscheckError, solve_smtlib
 from kvstage_proofs.solvers.query import Answer, Asked, Query
 from kvstage_proofs.solvers.z3_solver import ask
 from kvstage_proofs.targets import user_file
@@ -67,7 +67,7 @@ def test_what_is_plain_to_see_cvc5_says_too(premise: str, doubt: str, can_hold: 
 
 def test_a_premise_that_only_the_hint_rules_out_can_hold() -> None:
     hinted = query("x > 5", "x < y")
-    hinted = Query(hinted.name, [], hinted.premise, hinted.doubt, z3.Int("x", hinted.doubt.ctx) == 1)
+    hinted = Query(hinted.name, [], hinted.premise, hinted.negated_goal, z3.Int("x", hinted.negated_goal.ctx) == 1)
     assert second_opinion(hinted, ask(hinted)).can_hold is SAT
 
 
@@ -77,7 +77,7 @@ HARD = query("And(x > 1, y > 1, z > 1)", "x * x * x + y * y * y == z * z * z", "
 
 def test_a_budget_that_is_used_up_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crosscheck, "RESOURCES", 20_000)
-    assert check(HARD.smt2())[0] is UNKNOWN
+    assert solve_smtlib(HARD.smt2())[0] is UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_budget_that_is_used_up_is_unknown(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_a_text_that_cvc5_can_not_read_is_an_error_and_no_answer(text: str) -> None:
     with pytest.raises(CrosscheckError, match="does not understand"):
-        check(text)
+        solve_smtlib(text)
 
 
 @pytest.mark.parametrize("mine", Answer)

@@ -67,8 +67,8 @@ def test_without_its_edges_an_axiom_is_missed_just_so(name: str, monkeypatch: py
     answers = []
     for query in T1.queries(staged_read):
         asked = ask(query)
-        while asked.open and query.wider is not None:
-            query = query.wider()
+        while asked.open and query.strengthened is not None:
+            query = query.strengthened()
             asked = ask(query)
         answers.append(asked)
     assert (verdict_of(answers)[0] is not PROVED) == by_sign

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kvstage_proofs.maintenance import versions
-from kvstage_proofs.maintenance.versions import Run, VersionError, differences, main, run
+from kvstage_proofs.maintenance.versions import VersionError, VersionRun, differences, main, run
 
 OLDEST, LATER = "4.13.4.0", "4.16.0.0"
 """The oldest version that the package asks for, and one between it and the pinned one."""
@@ -28,8 +28,8 @@ def test_a_version_that_is_none_can_not_be_installed(tmp_path: Path, capsys: pyt
     assert "can't be installed" in capsys.readouterr().err
 
 
-def of(version: str, wrong: tuple[str, ...] = (), **verdicts: str) -> Run:
-    return Run(version, verdicts, wrong, 1.0)
+def of(version: str, wrong: tuple[str, ...] = (), **verdicts: str) -> VersionRun:
+    return VersionRun(version, verdicts, wrong, 1.0)
 
 
 def test_verdicts_that_differ_or_are_wrong_are_named() -> None:

@@ -7,7 +7,7 @@ import z3
 
 from kvstage_proofs.solvers import query as module
 from kvstage_proofs.solvers.query import Answer, Asked, Query
-from kvstage_proofs.solvers.z3_solver import ask, check
+from kvstage_proofs.solvers.z3_solver import ask, solve
 
 UNSAT, SAT, UNKNOWN = Answer
 
@@ -56,7 +56,7 @@ def test_an_exception_of_the_solver_is_unknown(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(z3.Solver, "check", canceled)
     x = z3.Int("x")
-    assert check([x < x]) == (UNKNOWN, module.RLIMIT)
+    assert solve([x < x]) == (UNKNOWN, module.RLIMIT)
     assert not ask(query(["x < y"], "y < z", "z <= x")).proves
 
 
@@ -64,7 +64,7 @@ def test_an_exception_of_the_solver_is_unknown(monkeypatch: pytest.MonkeyPatch) 
 def test_any_other_answer_is_unknown(monkeypatch: pytest.MonkeyPatch, found: Any) -> None:
     monkeypatch.setattr(z3.Solver, "check", lambda self, *assumptions: found)
     x = z3.Int("x")
-    assert check([x < x])[0] is UNKNOWN
+    assert solve([x < x])[0] is UNKNOWN
 
 
 @pytest.mark.parametrize(("answer", "can_hold"), [(a, c) for a in Answer for c in Answer])
@@ -76,7 +76,7 @@ def test_one_combination_of_answers_alone_proves(answer: Answer, can_hold: Answe
 def test_the_steps_of_a_question_are_its_own() -> None:
     """The solver counts through all questions of a context: a second, equal question must not count the first one's too."""
     first = query(["x < y"], "y < z", "z <= x")
-    used = [check([*first.facts, first.premise, first.doubt])[1] for _ in range(5)]
+    used = [solve([*first.facts, first.premise, first.negated_goal])[1] for _ in range(5)]
     assert max(used) < 3 * max(min(used), 1)
 
 

@@ -15,7 +15,7 @@ from kvstage_model.language.scheme import Phase, Scheme, Session, once
 from kvstage_model.schemes.staged import staged_read
 from kvstage_model.symbolic.errors import UnsupportedError
 from kvstage_model.symbolic.scheme_model import SchemeModel
-from kvstage_proofs.targets.guard import Guard, SchemeError
+from kvstage_proofs.targets.guard import Guard, SchemeFileError
 
 STAGE = Buffer("stage", Memory.PINNED, 2, 1)
 ROW = STAGE.at(0, 0, 1)
@@ -50,7 +50,7 @@ def counting(runs: Runs) -> Scheme:
 def test_without_the_guard_it_is_anybodys_exception_with_it_the_users() -> None:
     with pytest.raises(KeyError):
         SchemeModel(Declared(gone, declared(staged_read)))
-    with pytest.raises(SchemeError, match=rf"^mine.py:{line_of(gone, 1)}: loop raises KeyError: 'gone'$"):
+    with pytest.raises(SchemeFileError, match=rf"^mine.py:{line_of(gone, 1)}: loop raises KeyError: 'gone'$"):
         SchemeModel(guarded(gone))
 
 
@@ -66,15 +66,15 @@ def test_the_loops_of_a_session_are_guarded() -> None:
     def keyed(i: int) -> Iterator[Copy]:
         yield Copy("copy", ROW, {0: ROW}[i])
 
-    with pytest.raises(SchemeError, match=rf"^mine.py:{line_of(unbound, 2)}: a step of loop raises ValueError: boom$"):
+    with pytest.raises(SchemeFileError, match=rf"^mine.py:{line_of(unbound, 2)}: a step of loop raises ValueError: boom$"):
         SchemeModel(in_a_session(unbound))
     with pytest.raises(UnsupportedError, match=rf"^mine.py:{line_of(keyed, 1)}: a symbolic index is used as the key of a dict"):
         SchemeModel(in_a_session(keyed))
-    with pytest.raises(SchemeError, match="yields 'wait', which is no operation"):
+    with pytest.raises(SchemeFileError, match="yields 'wait', which is no operation"):
         in_a_session(lambda i: iter(["wait"]))(runs=ONE_ROW).phases[1].step(0)
-    with pytest.raises(SchemeError, match="has a Phase whose step is None, not a function"):
+    with pytest.raises(SchemeFileError, match="has a Phase whose step is None, not a function"):
         in_a_session(None)(runs=ONE_ROW)  # type: ignore[arg-type]
-    with pytest.raises(SchemeError, match="returns a Session with a Buffer in it, not a Phase"):
+    with pytest.raises(SchemeFileError, match="returns a Session with a Buffer in it, not a Phase"):
         guarded(lambda runs: Session("loop", (STAGE,), 1, lambda i: (), parts=(STAGE,)))(runs=ONE_ROW)  # type: ignore[arg-type]
     assert [type(each) for each in in_a_session(lambda i: [Copy("copy", ROW, ROW)])(runs=ONE_ROW).phases[1].step(0)] == [Copy]
 
@@ -88,9 +88,11 @@ def test_each_function_of_a_result_is_guarded(name: str) -> None:
     def lookup(position: int) -> Any:
         raise KeyError("place")
 
-    with pytest.raises(SchemeError, match=rf"^mine.py:{line_of(lookup, 1)}: the {name} of loop's result raises KeyError: 'place'$"):
+    with pytest.raises(
+        SchemeFileError, match=rf"^mine.py:{line_of(lookup, 1)}: the {name} of loop's result raises KeyError: 'place'$"
+    ):
         getattr(guarded(scheme)(runs=ONE_ROW).result, name)(0)
-    with pytest.raises(SchemeError, match=f"returns a Result whose {name} is 3, not a function"):
+    with pytest.raises(SchemeFileError, match=f"returns a Result whose {name} is 3, not a function"):
         guarded(lambda runs: replace(staged_read(runs), result=replace(staged_read(runs).result, **{name: 3})))(runs=ONE_ROW)
 
 
@@ -118,7 +120,7 @@ def test_the_line_is_the_deepest_one_in_the_users_file() -> None:
         yield Copy("copy", ROW, ROW)
         Buffer("too", Memory.PINNED)
 
-    with pytest.raises(SchemeError, match=rf"^mine.py:{line_of(step, 2)}: a step of loop raises TypeError: .*missing"):
+    with pytest.raises(SchemeFileError, match=rf"^mine.py:{line_of(step, 2)}: a step of loop raises TypeError: .*missing"):
         looping(step)(runs=ONE_ROW).step(0)
 
 
@@ -127,7 +129,7 @@ def test_the_line_of_a_yield_that_gives_no_operation() -> None:
         yield SyncStream("copy")
         yield "wait"
 
-    with pytest.raises(SchemeError, match=rf"^mine.py:{line_of(step, 2)}: loop yields 'wait', which is no operation$"):
+    with pytest.raises(SchemeFileError, match=rf"^mine.py:{line_of(step, 2)}: loop yields 'wait', which is no operation$"):
         looping(step)(runs=ONE_ROW).step(0)
 
 
@@ -153,7 +155,7 @@ def test_a_right_scheme_passes_unchanged() -> None:
     ],
 )
 def test_what_is_no_operation(yielded: Any, message: str) -> None:
-    with pytest.raises(SchemeError, match=message):
+    with pytest.raises(SchemeFileError, match=message):
         yielding(SyncStream("copy"), yielded)(runs=ONE_ROW).step(0)
     assert len(tuple(yielding(SyncStream("copy"))(runs=ONE_ROW).step(0))) == 1
 
@@ -176,12 +178,12 @@ def test_what_is_no_operation(yielded: Any, message: str) -> None:
     ],
 )
 def test_what_is_no_scheme(function: Callable[[Runs], Any], message: str) -> None:
-    with pytest.raises(SchemeError, match=message):
+    with pytest.raises(SchemeFileError, match=message):
         guarded(function)(runs=ONE_ROW)
 
 
 def test_a_step_that_forgot_to_yield() -> None:
-    with pytest.raises(SchemeError, match=r"a step gives None\. Is a yield missing\?"):
+    with pytest.raises(SchemeFileError, match=r"a step gives None\. Is a yield missing\?"):
         looping(lambda i: None)(runs=ONE_ROW).step(0)
 
 

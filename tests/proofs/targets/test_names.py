@@ -8,7 +8,7 @@ import pytest
 from kvstage_proofs.catalogue.catalogue import catalogue
 from kvstage_proofs.judging.judge import judge
 from kvstage_proofs.obligation import Statement, Verdict
-from kvstage_proofs.targets.guard import SchemeError
+from kvstage_proofs.targets.guard import SchemeFileError
 from kvstage_proofs.targets.names import TargetError, names_it, obligations
 from kvstage_proofs.targets.user_file import is_file, load
 from tests.support.claims import FIRST, HEAD, user_file, with_scheme
@@ -83,7 +83,7 @@ def session(runs: Runs) -> Scheme:
 """
     imports = "from kvstage_model.operations import HostWrite\nfrom kvstage_model.scheme import Phase, Session\n"
     file = user_file(tmp_path, imports + with_scheme(lines))
-    with pytest.raises(SchemeError, match=r"session raises PhaseNameError: a phase of session 'session' is called 'caller'"):
+    with pytest.raises(SchemeFileError, match=r"session raises PhaseNameError: a phase of session 'session' is called 'caller'"):
         obligations((f"{file}:session",))
     other = user_file(tmp_path, imports + with_scheme(lines.replace('"caller"', '"use"')), "other.py")
     found = {each.statement.theorem: judge(each) for each in obligations((f"{other}:session",))}
@@ -110,7 +110,7 @@ def test_a_file_finds_its_neighbours_and_leaves_no_path_behind(tmp_path: Path) -
 def test_a_file_that_fails_leaves_no_module_behind(tmp_path: Path) -> None:
     file = user_file(tmp_path, "1 // 0\n")
     for _ in range(2):
-        with pytest.raises(SchemeError, match=r"mine.py:1: importing it raises ZeroDivisionError: integer"):
+        with pytest.raises(SchemeFileError, match=r"mine.py:1: importing it raises ZeroDivisionError: integer"):
             load(f"{file}:read")
 
 
@@ -135,28 +135,28 @@ def test_a_file_may_hold_dataclasses_and_annotations_as_text(tmp_path: Path) -> 
 )
 def test_files_that_cant_be_loaded(tmp_path: Path, text: str, message: str) -> None:
     file = user_file(tmp_path, text + "\n")
-    with pytest.raises(SchemeError, match=message):
+    with pytest.raises(SchemeFileError, match=message):
         load(f"{file}:read")
 
 
 def test_a_missing_file_and_a_missing_scheme(tmp_path: Path) -> None:
-    with pytest.raises(SchemeError, match=r"there is no file '.*gone.py'"):
+    with pytest.raises(SchemeFileError, match=r"there is no file '.*gone.py'"):
         load(f"{tmp_path}/gone.py:read")
     file = user_file(tmp_path, HEAD)
     for target in (f"{file}", f"{file}:"):
-        with pytest.raises(SchemeError, match=r"mine.py is a file: say which of its schemes; its functions are: read"):
+        with pytest.raises(SchemeFileError, match=r"mine.py is a file: say which of its schemes; its functions are: read"):
             load(target)
 
 
 @pytest.mark.parametrize("step", ["lambda i: ()", "lambda i: []"])
 def test_a_scheme_without_operations_is_no_success(tmp_path: Path, step: str) -> None:
     file = user_file(tmp_path, with_scheme(f"def idle(runs: Runs):\n    return Scheme('idle', (), runs.number, {step})"))
-    with pytest.raises(SchemeError, match=r"mine.py:idle yields no operation at all"):
+    with pytest.raises(SchemeFileError, match=r"mine.py:idle yields no operation at all"):
         obligations((f"{file}:idle",))
 
 
 def test_a_step_that_raises_is_told_with_its_line(tmp_path: Path) -> None:
     lines = "def bad(runs: Runs):\n    def step(i):\n        yield SyncStream('copy')\n        yield {}[3]\n"
     file = user_file(tmp_path, with_scheme(f"{lines}    return Scheme('bad', (), runs.number, step)"))
-    with pytest.raises(SchemeError, match=rf"mine.py:{FIRST + 3}: a step of bad raises KeyError: 3"):
+    with pytest.raises(SchemeFileError, match=rf"mine.py:{FIRST + 3}: a step of bad raises KeyError: 3"):
         obligations((f"{file}:bad",))

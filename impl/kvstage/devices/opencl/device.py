@@ -20,13 +20,13 @@ from kvstage_model.language.buffers import Memory
 from ...errors import ClosedError, DeviceError
 from ..device import Index
 from ..fork_check import check_process
-from ..held_work import Hold
+from ..held_work import HeldWork
 from ..named_streams import NamedStreams
 from ..timing import Timing
 from .driver import find
 from .kernels import Mover
-from .memory import Memories, Region
-from .queue import Gate, Mark, Queue
+from .memory import MemoryObjects, OpenCLRows
+from .queue import Mark, Queue, UserEventGate
 
 
 class OpenCLEvent:
@@ -59,17 +59,17 @@ class OpenCLDevice(Timing, NamedStreams):
         self._process = os.getpid()
         self._driver = find()
         self._mover = Mover(self._driver)
-        self._memories = Memories(self._driver)
+        self._memories = MemoryObjects(self._driver)
         self._queues: dict[str, Queue] = {}
         self._forgetting = threading.Lock()
-        self._hold: Hold[Gate] | None = None
+        self._hold: HeldWork[UserEventGate] | None = None
         self._number = 0
-        self._holds: list[Hold[Gate]] = []
+        self._holds: list[HeldWork[UserEventGate]] = []
         weakref.finalize(
             self, _finish, self._process, self._queues, self._holds
         )  # what is under way may touch memory that it keeps
 
-    def view(self, memory: Memory, tensor: torch.Tensor) -> Region:
+    def view(self, memory: Memory, tensor: torch.Tensor) -> OpenCLRows:
         """A handle on a CPU tensor, whatever the kind of memory. Raises DeviceError for other tensors."""
         if tensor.device.type != "cpu":
             raise DeviceError(f"OpenCLDevice copies CPU tensors, and this one is on {tensor.device}: use a device for that memory")
@@ -81,7 +81,7 @@ class OpenCLDevice(Timing, NamedStreams):
         self._check_open()
         return torch.empty(size, dtype=torch.uint8, device="cpu")
 
-    def copy(self, stream: str, source: Region, target: Region) -> None:
+    def copy(self, stream: str, source: OpenCLRows, target: OpenCLRows) -> None:
         """Enqueues a copy. Raises DeviceError where the two sides differ in size."""
         size = source.array.nbytes
         if size != target.array.nbytes:
@@ -97,21 +97,21 @@ class OpenCLDevice(Timing, NamedStreams):
         self._put(queue, number, event, source, target)
         self.copies += 1
 
-    def gather(self, stream: str, source: Region, index: Index, target: Region) -> None:
+    def gather(self, stream: str, source: OpenCLRows, index: Index, target: OpenCLRows) -> None:
         """Enqueues a kernel that packs rows of a pool. Raises DeviceError where a number is no row of it."""
         queue, number, wait_for = self._next_work(stream)
         event, listed = self._mover.gather(queue.commands, source, index, target, wait_for)
         self._put(queue, number, event, source, target, listed)
         self.launches += 1
 
-    def scatter(self, stream: str, source: Region, target: Region, index: Index) -> None:
+    def scatter(self, stream: str, source: OpenCLRows, target: OpenCLRows, index: Index) -> None:
         """Enqueues a kernel that unpacks rows into a pool. Raises DeviceError where a number is no row of it."""
         queue, number, wait_for = self._next_work(stream)
         event, listed = self._mover.scatter(queue.commands, source, target, index, wait_for)
         self._put(queue, number, event, source, target, listed)
         self.launches += 1
 
-    def host_copy(self, source: Region, target: Region) -> None:
+    def host_copy(self, source: OpenCLRows, target: OpenCLRows) -> None:
         """Copies at once, on the calling thread."""
         np.copyto(target.array, source.array)
 
@@ -165,7 +165,7 @@ class OpenCLDevice(Timing, NamedStreams):
         return True
 
     @contextmanager
-    def hold(self, which: Callable[[str, int], bool]) -> Iterator[Hold[Gate]]:
+    def hold(self, which: Callable[[str, int], bool]) -> Iterator[HeldWork[UserEventGate]]:
         """For tests: keeps back the work for which `which(stream, index)` holds, until the host waits for it.
 
         `index` counts copies and kernels from the `with` on, over all streams. As `ThreadDevice.hold`, with a user event
@@ -174,7 +174,7 @@ class OpenCLDevice(Timing, NamedStreams):
         if self._hold:
             raise DeviceError("this device is held already: leave the first hold before the next")
         driver = self._driver
-        self._hold = hold = Hold(which, lambda: Gate(driver))
+        self._hold = hold = HeldWork(which, lambda: UserEventGate(driver))
         self._holds.append(hold)
         try:
             yield hold
@@ -250,7 +250,7 @@ class OpenCLDevice(Timing, NamedStreams):
             raise ClosedError("this OpenCLDevice is closed: make a new one, or move the call into its `with`")
 
 
-def _finish(process: int, queues: dict[str, Queue], holds: list[Hold[Gate]]) -> None:
+def _finish(process: int, queues: dict[str, Queue], holds: list[HeldWork[UserEventGate]]) -> None:
     """Ends the work of a device that nobody has, or at the interpreter's end: also what a hold that was never left keeps back."""
     if os.getpid() == process:
         for hold in holds:

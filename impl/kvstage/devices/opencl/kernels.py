@@ -14,7 +14,7 @@ from ...errors import DeviceError
 from ..device import Index
 from ..row_cache import Remembered, unchanging
 from .driver import Driver
-from .memory import Region
+from .memory import OpenCLRows
 
 ITEMS = 256
 """Work-items at most: enough to share the runs evenly among the cores, few enough that starting them costs nothing."""
@@ -57,15 +57,15 @@ class Mover:
         self._kernel = driver.cl.Kernel(program, "move")
         self._cuts: Remembered[Cut] = Remembered()
 
-    def gather(self, commands: Any, pool: Region, index: Index, packed: Region, wait_for: list[Any]) -> tuple[Any, Any]:
+    def gather(self, commands: Any, pool: OpenCLRows, index: Index, packed: OpenCLRows, wait_for: list[Any]) -> tuple[Any, Any]:
         """Launches it from the pool to packed rows: the event, and what must live until it has ended."""
         return self._launch(commands, pool, packed, runs(pool, self._cut(pool, index), packed), wait_for)
 
-    def scatter(self, commands: Any, packed: Region, pool: Region, index: Index, wait_for: list[Any]) -> tuple[Any, Any]:
+    def scatter(self, commands: Any, packed: OpenCLRows, pool: OpenCLRows, index: Index, wait_for: list[Any]) -> tuple[Any, Any]:
         """Launches it from packed rows to the pool: the event, and what must live until it has ended."""
         return self._launch(commands, packed, pool, runs(pool, self._cut(pool, index), packed)[:, [1, 0, 2]], wait_for)
 
-    def _cut(self, pool: Region, index: Index) -> Cut | None:
+    def _cut(self, pool: OpenCLRows, index: Index) -> Cut | None:
         """That of before where nobody can have changed the index since."""
         size = pool.array.shape[1]
         if not len(index):
@@ -74,7 +74,7 @@ class Mover:
             return cut(index, size)
         return self._cuts.of(index, (size,), len(index), lambda: cut(index, size))
 
-    def _launch(self, commands: Any, source: Region, target: Region, table: Runs, wait_for: list[Any]) -> tuple[Any, Any]:
+    def _launch(self, commands: Any, source: OpenCLRows, target: OpenCLRows, table: Runs, wait_for: list[Any]) -> tuple[Any, Any]:
         if not len(table):
             return self._cl.enqueue_marker(commands, wait_for=wait_for), None
         flags = self._cl.mem_flags
@@ -94,7 +94,7 @@ def cut(index: Index, size: int) -> Cut:
     return Cut(at, index[first] - at * size, first, count, int(at.min()), int(at.max()))
 
 
-def runs(pool: Region, cut: Cut | None, packed: Region) -> Runs:
+def runs(pool: OpenCLRows, cut: Cut | None, packed: OpenCLRows) -> Runs:
     """The runs of a cut, in their order; None is of no rows. Raises DeviceError where the pool or the target lacks such rows."""
     slots, size, row_bytes = pool.array.shape
     rows = int(cut.count.sum()) if cut else 0

@@ -21,7 +21,7 @@ class HostMemory:
         self.buffer = buffer
 
 
-class Region:
+class OpenCLRows:
     """Rows in a `HostMemory`: as a numpy view for the host, as an offset in bytes for the device."""
 
     __slots__ = ("array", "memory", "offset")
@@ -31,13 +31,13 @@ class Region:
         self.array = array
         self.offset = offset
 
-    def __getitem__(self, run: tuple[int, slice]) -> "Region":
+    def __getitem__(self, run: tuple[int, slice]) -> "OpenCLRows":
         slot, rows = run
         stride, row = self.array.strides[:2]
-        return Region(self.memory, self.array[slot, rows], self.offset + slot * stride + rows.start * row)
+        return OpenCLRows(self.memory, self.array[slot, rows], self.offset + slot * stride + rows.start * row)
 
 
-class Memories:
+class MemoryObjects:
     """The memory objects in use. Two of them over the same bytes would be undefined in OpenCL, so each storage has one."""
 
     def __init__(self, driver: Driver) -> None:
@@ -45,14 +45,14 @@ class Memories:
         self._context = driver.context
         self._known: WeakValueDictionary[tuple[int, int], HostMemory] = WeakValueDictionary()
 
-    def region(self, tensor: torch.Tensor) -> Region:
+    def region(self, tensor: torch.Tensor) -> OpenCLRows:
         """All of a uint8 CPU tensor. Raises DeviceError where its storage is larger than the driver's memory objects may be."""
         storage = tensor.untyped_storage()
         key = storage.data_ptr(), storage.nbytes()
         memory = self._known.get(key)
         if memory is None:
             memory = self._known[key] = self._over(storage)
-        return Region(memory, tensor.numpy(), int(tensor.storage_offset()))
+        return OpenCLRows(memory, tensor.numpy(), int(tensor.storage_offset()))
 
     def _over(self, storage: torch.UntypedStorage) -> HostMemory:
         whole: NDArray[np.uint8] = torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage).numpy()

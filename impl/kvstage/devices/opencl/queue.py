@@ -18,7 +18,7 @@ SHORTEST_NAP, LONGEST_NAP = 20e-6, 1e-3
 _give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
 
 
-class Gate:
+class UserEventGate:
     """A user event: the command that waits for it begins when it is set."""
 
     def __init__(self, driver: Driver) -> None:
