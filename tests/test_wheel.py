@@ -23,7 +23,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
-    assert tops == {"kvstage", "kvstage_model", "kvstage_proofs"}
+    assert tops == {"kvstage", "kvstage_model", "kvstage_proofs", "pytest_kvstage"}
     assert {f"{top}/py.typed" for top in tops} <= set(names)
     assert "kvstage_model/traces/trace.schema.json" in names
 
@@ -36,10 +36,10 @@ def test_it_works_beside_a_users_own_modules(wheel: Path, tmp_path: Path) -> Non
         (work / name).write_text("OWN = True\n", encoding="utf-8")
     program = (
         f"import sys; sys.path.insert(1, {str(site)!r})\n"
-        "import impl, kvstage, kvstage_model, kvstage_proofs.cli, model\n"
+        "import impl, kvstage, kvstage_model, kvstage_proofs.commands.main, model\n"
         "assert model.OWN and impl.OWN\n"
         f"assert all(module.__file__.startswith({str(site)!r}) for module in (kvstage, kvstage_model, kvstage_proofs))\n"
-        "raise SystemExit(kvstage_proofs.cli.main(['prove', 'per_row.read:T7']))\n"
+        "raise SystemExit(kvstage_proofs.commands.main.main(['prove', 'per_row.read:T7']))\n"
     )
     run = subprocess.run([sys.executable, "-c", program], cwd=work, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr

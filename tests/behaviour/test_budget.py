@@ -114,7 +114,8 @@ def test_auto_says_what_it_left_out():
         read = stager.read(pool, table, 0, 640)
         assert read.choice == choice
         assert choice.scheme == "ring"
-        assert "70000 bytes are left, and gather_pinned takes 327680, direct takes 327680" in choice.why
+        assert "70000 bytes are left, and " in choice.why
+        assert all(f"{name} takes 327680" in choice.why for name in ("direct", "gather_pinned"))
         assert "left" not in Stager(device, costs=PCIE_5).choice(pool, table, 0, 640).why
 
 

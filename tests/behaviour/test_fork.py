@@ -10,8 +10,10 @@ CODE = """
 import json, os
 import torch
 from kvstage import ForkedError, PagedPool, Stager, ThreadDevice
-from kvstage import calls, pending, thread_device
-from kvstage_model.buffers import Memory
+from kvstage import calls
+from kvstage.devices import threads as thread_device
+from kvstage.runtime import pending
+from kvstage_model.language.buffers import Memory
 
 CHECK = pending.check_process
 

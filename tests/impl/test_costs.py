@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from kvstage import DeviceError, HostDevice, ThreadDevice, costs
+from kvstage import DeviceError, HostDevice, ThreadDevice
 from kvstage.costs import HOST, PCIE_4, PCIE_5, Costs
+from kvstage.selection import measurement
 from kvstage.selection.measurement import costs_of, measured
 from kvstage_model.language.buffers import Memory
 from kvstage_model.schemes.counts import Counts
@@ -47,7 +48,7 @@ class ClockedDevice(HostDevice):
 def clocked(monkeypatch):
     def make(known: Costs) -> ClockedDevice:
         device = ClockedDevice(known)
-        monkeypatch.setattr(costs, "perf_counter", lambda: device.now)
+        monkeypatch.setattr(measurement, "perf_counter", lambda: device.now)
         return device
 
     return make
@@ -56,7 +57,7 @@ def clocked(monkeypatch):
 @pytest.mark.parametrize("known", [KNOWN, replace(KNOWN, wait=1e-6, copy=3e-5, bandwidth=50e9), PCIE_4, PCIE_5])
 def test_measuring_finds_what_is_known(monkeypatch, clocked, known):
     device = clocked(known)
-    monkeypatch.setattr(costs._Measuring, "_kernels", lambda self: known.kernels)
+    monkeypatch.setattr(measurement._Measuring, "_kernels", lambda self: known.kernels)
     device.gather = lambda stream, source, index, target: setattr(device, "now", device.now + known.launch)
     found = measured(device)
     assert found.kernels == known.kernels
@@ -103,7 +104,7 @@ def test_measuring_a_real_device_gives_numbers_that_can_be_used():
 
 
 def test_a_device_that_states_its_costs_is_not_measured(monkeypatch):
-    monkeypatch.setattr(costs, "measured", lambda device: pytest.fail("measured"))
+    monkeypatch.setattr(measurement, "measured", lambda device: pytest.fail("measured"))
     assert costs_of(HostDevice()) is HOST
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kvstage_proofs.obligation import Obligation
 from kvstage_proofs.reports import github
-from kvstage_proofs.targets import user_file
+from kvstage_proofs.targets import names
 
 SetCatalogue = Callable[..., None]
 
@@ -16,7 +16,7 @@ def catalogue_of(monkeypatch: pytest.MonkeyPatch) -> SetCatalogue:
     """Sets the catalogue, and judges in this process: a worker would state the real one."""
 
     def replace(*stated: Obligation) -> None:
-        monkeypatch.setattr(user_file, "catalogue", lambda: iter(stated))
+        monkeypatch.setattr(names, "catalogue", lambda: iter(stated))
         monkeypatch.setattr("kvstage_proofs.commands.parallel.processes", lambda _: 1)
 
     return replace

@@ -17,12 +17,12 @@ MEBIBYTES, SECONDS = 256, 2
 
 PROGRAM = """
 import math, resource, sys
-import kvstage_proofs.cli
+import kvstage_proofs.commands.main
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (int(sys.argv[2]) << 20),) * 2)
 spent = resource.getrusage(resource.RUSAGE_SELF)
 resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(spent.ru_utime + spent.ru_stime) + int(sys.argv[3]),) * 2)
-sys.exit(kvstage_proofs.cli.main(["check", sys.argv[1], "--scheme", "per_row.read"]))
+sys.exit(kvstage_proofs.commands.main.main(["check", sys.argv[1], "--scheme", "per_row.read"]))
 """
 
 

@@ -12,7 +12,7 @@ from kvstage_model.symbolic import division
 from kvstage_proofs.catalogue.catalogue import catalogue
 from kvstage_proofs.maintenance.stability import answers, copies, renamed
 from kvstage_proofs.obligation import Obligation, Verdict
-from kvstage_proofs.solvers import query as query_module
+from kvstage_proofs.solvers import z3_solver
 from kvstage_proofs.solvers.query import Answer, Query
 from kvstage_proofs.solvers.z3_solver import ask
 from kvstage_proofs.theorems.l1_gap_lemma import L1
@@ -79,7 +79,7 @@ def test_renaming_tells_symbols_apart_and_leaves_all_else() -> None:
 def test_a_copy_that_is_not_answered_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     (hard,) = [each for each in L1.queries(division.lemmas) if "gap lemma" in each.name]
     assert answers(hard, FEW) == [UNSAT] * FEW
-    monkeypatch.setattr(query_module, "RLIMIT", FAR_TOO_FEW)
+    monkeypatch.setattr(z3_solver, "RLIMIT", FAR_TOO_FEW)
     assert answers(hard, FEW) == [UNKNOWN] * FEW
 
 

@@ -40,11 +40,11 @@ def judgement(verdict: Verdict, expected: Verdict = PROVED) -> Judgement:
 HEAD = """\
 from typing import Annotated, Any
 
-from kvstage_model.buffers import Buffer, Memory
-from kvstage_model.operations import Copy, HostCopy, SyncStream
-from kvstage_model.parameters import AtLeast
-from kvstage_model.runs import Runs
-from kvstage_model.scheme import Direction, Result, Scheme
+from kvstage_model.language.buffers import Buffer, Memory
+from kvstage_model.language.operations import Copy, HostCopy, SyncStream
+from kvstage_model.language.parameters import AtLeast
+from kvstage_model.language.partitions import Runs
+from kvstage_model.language.scheme import Direction, Result, Scheme
 
 
 def read(runs: Runs) -> Scheme:

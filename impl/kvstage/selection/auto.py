@@ -56,10 +56,10 @@ class Auto:
         """
         expected: list[tuple[float, str, Counts]] = []
         fitting, too_large = self._fitting(case, pinned)
-        for name in fitting:
+        for name in sorted(fitting, key=lambda each: each == "per_run"):  # last: to merge the runs takes a look at each block
             least = min(expected, default=None)
             if name == "per_run" and least is not None and self._per_run_at_best(rows, case) >= least[0]:
-                continue  # to merge the runs takes a look at each block
+                continue
             found = counts(name, case.direction, rows, slots=case.slots, most=most if case.gapless else 1)
             expected.append((self.costs.seconds(found, case.row_bytes), name, found))
         expected.sort(key=lambda each: each[0])

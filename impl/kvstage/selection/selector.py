@@ -8,7 +8,6 @@ import torch
 
 from kvstage_model.language.buffers import Memory
 from kvstage_model.language.paged_rows import PagedRows
-from kvstage_model.language.parameters import Declared, SchemeFunction
 from kvstage_model.language.scheme import Direction, Scheme
 from kvstage_model.schemes.registry import LIBRARY, SLOTS, Pair, usual_chunk
 
@@ -36,7 +35,7 @@ class Choosing:
         self._slots = SLOTS if slots is None else slots
         pairs = LIBRARY.values() if isinstance(scheme, Auto) else (scheme,)
         functions = [function for pair in pairs for function in (pair.read, pair.write)]
-        self._options = {each: tuple(_names(each) & OPTIONS) for each in functions}
+        self._options = {each: tuple(signature(each).parameters.keys() & OPTIONS) for each in functions}
         self._known: tuple[tuple[PagedRows, Case, Built], ...] = ()
         if slots is not None and not any("slots" in names for names in self._options.values()):
             raise SchemeError(f"slots is {slots}, and the scheme has no ring of slots: leave it out, or choose 'ring' or 'gather'")
@@ -80,12 +79,6 @@ class Choosing:
         except DeviceError:
             return False
         return True
-
-
-def _names(function: SchemeFunction) -> set[str]:
-    """The parameters of a scheme function: a caller's own need not be declared with their ranges."""
-    stated = function.parameters if isinstance(function, Declared) else signature(function).parameters.values()
-    return {parameter.name for parameter in stated}
 
 
 def _check_slots(slots: object) -> None:

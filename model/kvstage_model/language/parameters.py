@@ -11,9 +11,10 @@ All `Runs`, `Pieces` and `PagedRows` of a scheme are transfers of one pool, and 
 of two of them says nothing of pools of two sizes. Between two pools there are `IntoLarger` and `IntoSmaller`.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from inspect import signature
+from inspect import Signature, signature
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from .paged_rows import IntoLarger, IntoSmaller, PagedRows
@@ -53,6 +54,11 @@ class Declared:
 
     function: SchemeFunction
     parameters: tuple[Parameter, ...]
+
+    @property
+    def __signature__(self) -> Signature:
+        """What `inspect.signature` says of it, as of a function that is annotated."""
+        return Signature([inspect.Parameter(each.name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in self.parameters])
 
     def __call__(self, *values: Any, **arguments: Any) -> Scheme:
         """The scheme for these arguments."""

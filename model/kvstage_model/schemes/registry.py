@@ -133,6 +133,9 @@ def usual_chunk(rows: PagedRows) -> int:
 
 ENTRIES = (
     SchemeEntry("staged", STAGED),
+    SchemeEntry("per_row", STAGED, row_by_row, proved_as_bound=True),
+    SchemeEntry("per_block", STAGED, block_by_block, proved_as_bound=True),
+    SchemeEntry("per_run", STAGED, merged_blocks, Needs()),
     SchemeEntry("direct", DIRECT, block_by_block, Needs(pinned=True), stages=False),
     SchemeEntry("ring", RING, blocks_in_slots, Needs()),
     SchemeEntry("gather_pinned", GATHER_PINNED, all_rows, Needs(kernels=Memory.PINNED, pinned=True), stages=False),
@@ -140,9 +143,6 @@ ENTRIES = (
     SchemeEntry("gather_copy", GATHER_COPY, in_chunks, Needs(kernels=Memory.DEVICE, pinned=True)),
     SchemeEntry("gather", GATHER, chunks_in_slots, Needs(kernels=Memory.DEVICE, only_if_short=True)),
     SchemeEntry("copy", POOL_COPY, stages=False, into_pools=True),
-    SchemeEntry("per_row", STAGED, row_by_row, proved_as_bound=True),
-    SchemeEntry("per_block", STAGED, block_by_block, proved_as_bound=True),
-    SchemeEntry("per_run", STAGED, merged_blocks, Needs()),
 )
 """The schemes. `staged`, `direct` and `ring` are proved over any runs, `gather_copy` and `gather` over any pieces; the others
 as they stand.

@@ -28,7 +28,7 @@ PLAIN = (int, float, complex, str, bytes, type(None))
 CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 HOLDERS = (Iterator, MethodType, BuiltinMethodType, MethodWrapperType, partial, SimpleNamespace)
 """What else of Python's own a name of a module may stand for that changes, or holds what does."""
-PROVER = "kvstage_model.symbolic."
+PROVER = ("kvstage_model.symbolic.arguments", "kvstage_model.symbolic.index", "kvstage_model.symbolic.world")
 """Where the prover itself notes down what it met: the arguments that it hands to a scheme, and its own numbers."""
 OWN = ("kvstage_model.", "kvstage_proofs.")
 """Modules whose global names hold nothing that changes."""
@@ -59,7 +59,7 @@ class Kept:
         waiting: list[object] = [function]
         while waiting and len(seen) < MOST:
             value = waiting.pop()
-            if id(value) not in seen and not _module(value).startswith(PROVER):
+            if id(value) not in seen and _module(value) not in PROVER:
                 held = tuple(_held(value))
                 _demand_no_iterator(value, held)
                 seen[id(value)] = value, tuple(map(_mark, held))

@@ -97,7 +97,7 @@ def test_a_second_host_thread_is_refused_and_the_run_fails_though_nobody_saw_tha
     (error,) = raised
     assert type(error) is HostThreadError
     assert "a second host thread uses the device" in str(error)
-    assert "test_checked_limits.py" in str(error).splitlines()[1]
+    assert "test_device_limits.py" in str(error).splitlines()[1]
     assert device.issued == 0
     with pytest.raises(HostThreadError):
         device.close()

@@ -16,8 +16,8 @@ from tests.support.paths import ROOT
 RECORDS = [Buffer, Rows, Paged, Piece, Run, operations.Event, operations.Copy, operations.HostCopy, operations.SyncStream]
 CHANGES = """
 from dataclasses import replace
-from kvstage_model.buffers import Rows
-from kvstage_model.operations import Copy
+from kvstage_model.language.buffers import Rows
+from kvstage_model.language.operations import Copy
 
 def change(copy: Copy, rows: Rows) -> Copy:
     copy.stream = "other"

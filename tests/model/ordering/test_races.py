@@ -61,7 +61,7 @@ def test_the_race_finder_and_all_schedules_agree() -> None:
     agree()
     assert seen["race"] > EXAMPLES // 6
     assert seen["none"] > EXAMPLES // 6
-    assert seen["a wait matters"] > EXAMPLES // 20
+    assert seen["a wait matters"] > EXAMPLES // 25
 
 
 def agreement_with_events(examples: int, number: int = 0) -> Counter[str]:
@@ -89,7 +89,7 @@ def test_with_events_and_kernels_they_agree_too() -> None:
     assert seen["race"] > EXAMPLES // 6
     assert seen["none"] > EXAMPLES // 6
     assert min(seen["RecordEvent"], seen["SyncEvent"], seen["WaitEvent"], seen["QueryEvent"]) > EXAMPLES // 8
-    assert seen["Acquire"] > EXAMPLES // 20
+    assert seen["Acquire"] > EXAMPLES // 25
 
 
 @pytest.mark.extended
@@ -126,7 +126,7 @@ def test_no_race_is_missed_where_a_query_says_not_yet() -> None:
 
     miss_none()
     assert seen["schedules"] > 1000
-    assert seen["race"] > EXAMPLES // 15
+    assert seen["race"] > EXAMPLES // 25
     assert 2 * seen["all of them"] > seen["race"]
 
 
@@ -209,7 +209,7 @@ def test_the_schedule_of_a_race_lets_it_happen(strategy: st.SearchStrategy[tuple
 
     happens()
     assert set(seen) == {*kinds, "HostRead", "HostWrite"}
-    assert min(seen.values()) > 5
+    assert min(seen.values()) > 2
 
 
 NEEDS: dict[str, list[Operation]] = {
@@ -277,4 +277,4 @@ def test_runs_overlap_where_they_share_a_row() -> None:
         assert overlap(first, second) == shared
         assert disjoint(first, second) == (not shared)
         seen[shared] += 1
-    assert min(seen.values()) > 50
+    assert min(seen.values()) > 20

@@ -205,8 +205,8 @@ HUGE: dict[str, tuple[Callable[[], bytes], str]] = {
 PROGRAM = """
 import sys
 from pathlib import Path
-from kvstage_model.trace_errors import TraceError
-from kvstage_model.trace_reader import read_file
+from kvstage_model.traces.errors import TraceError
+from kvstage_model.traces.json_reader import read_file
 try:
     read_file(Path(sys.argv[1]))
 except TraceError as error:

@@ -174,7 +174,10 @@ def test_rows_outside_a_buffer_refute_the_result_too(tmp_path: Path, monkeypatch
 def test_an_index_used_as_a_number_is_unsupported_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    user_file(tmp_path, "from kvstage_model.runs import Runs\n\ndef loop(runs: Runs):\n    return list(range(runs.number))\n")
+    user_file(
+        tmp_path,
+        "from kvstage_model.language.partitions import Runs\n\ndef loop(runs: Runs):\n    return list(range(runs.number))\n",
+    )
     monkeypatch.chdir(tmp_path)
     assert main(["prove", "mine.py:loop"]) == 1
     lines = capsys.readouterr().out.splitlines()
@@ -243,9 +246,9 @@ def test_colours_and_progress_are_for_terminals(tmp_path: Path) -> None:
 
 def test_the_prover_never_imports_torch(tmp_path: Path) -> None:
     script = (
-        "import sys, kvstage_proofs.cli\n"
+        "import sys, kvstage_proofs.commands.main\n"
         "assert 'torch' not in sys.modules\n"
-        "assert kvstage_proofs.cli.main(['prove', 'per_row.read:T7']) == 0\n"
+        "assert kvstage_proofs.commands.main.main(['prove', 'per_row.read:T7']) == 0\n"
         "print('torch' in sys.modules, 'z3' in sys.modules)\n"
     )
     command = [sys.executable, "-c", script]

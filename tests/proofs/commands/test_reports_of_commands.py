@@ -42,7 +42,7 @@ def test_the_json_report(catalogue_of: SetCatalogue, tmp_path: Path) -> None:
 def test_a_report_that_cant_be_written_is_told_before_the_proofs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr(prove, "judged", lambda *_: pytest.fail("it went on to the proofs"))
+    monkeypatch.setattr(prove, "judge_all", lambda *_: pytest.fail("it went on to the proofs"))
     for file, why in ((tmp_path / "gone" / "report.json", "No such file or directory"), (tmp_path, "it is no regular file")):
         assert main(["prove", "per_row.read:T7", "--json", str(file)]) == 2
         assert capsys.readouterr() == ("", f"kvstage: can't write {file}: {why}\n")
@@ -96,7 +96,7 @@ def test_an_error_of_ours_is_in_the_junit_report_with_what_was_judged(catalogue_
 def test_a_junit_report_that_cant_be_written_is_told_before_the_proofs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr(prove, "judged", lambda *_: pytest.fail("it went on to the proofs"))
+    monkeypatch.setattr(prove, "judge_all", lambda *_: pytest.fail("it went on to the proofs"))
     assert main(["prove", "per_row.read:T7", "--junit-xml", str(tmp_path)]) == 2
     assert capsys.readouterr() == ("", f"kvstage: can't write {tmp_path}: it is no regular file\n")
 

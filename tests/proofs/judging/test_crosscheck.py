@@ -17,10 +17,11 @@ from kvstage_proofs.judging import judge as judge_module
 from kvstage_proofs.judging.crosscheck import crosschecked, differences, second_opinion
 from kvstage_proofs.judging.judge import judge
 from kvstage_proofs.obligation import Obligation, Verdict
+from kvstage_proofs.solvers import cvc5_solver
 from kvstage_proofs.solvers.cvc5_solver import CrosscheckError, solve_smtlib
 from kvstage_proofs.solvers.query import Answer, Asked, Query
 from kvstage_proofs.solvers.z3_solver import ask
-from kvstage_proofs.targets import user_file
+from kvstage_proofs.targets import names
 from kvstage_proofs.theorems.l1_gap_lemma import L1
 from kvstage_proofs.theorems.p1_partitions import P1
 from kvstage_proofs.theorems.t1_no_hazard import T1
@@ -36,7 +37,7 @@ def catalogue_of(monkeypatch: pytest.MonkeyPatch) -> SetCatalogue:
     """Sets the catalogue, and judges in this process."""
 
     def replace(*stated: Obligation) -> None:
-        monkeypatch.setattr(user_file, "catalogue", lambda: iter(stated))
+        monkeypatch.setattr(names, "catalogue", lambda: iter(stated))
         monkeypatch.setattr("kvstage_proofs.commands.parallel.processes", lambda _: 1)
 
     return replace
@@ -76,7 +77,7 @@ HARD = query("And(x > 1, y > 1, z > 1)", "x * x * x + y * y * y == z * z * z", "
 
 
 def test_a_budget_that_is_used_up_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crosscheck, "RESOURCES", 20_000)
+    monkeypatch.setattr(cvc5_solver, "RESOURCES", 20_000)
     assert solve_smtlib(HARD.smt2())[0] is UNKNOWN
 
 
@@ -139,7 +140,7 @@ def test_what_cvc5_does_not_share_ends_the_run(
     catalogue_of(claim(PROVED), claim(REFUTED, REFUTED))
     assert main(["prove", "--crosscheck"]) == 0
     assert "cvc5 1." in capsys.readouterr().out
-    monkeypatch.setattr(crosscheck, "check", saying(said))
+    monkeypatch.setattr(crosscheck, "solve_smtlib", saying(said))
     assert main(["prove"]) == 0
     assert main(["prove", "--crosscheck"]) == code
     assert word in capsys.readouterr().out
@@ -147,7 +148,7 @@ def test_what_cvc5_does_not_share_ends_the_run(
 
 def test_a_wrong_verdict_stays_wrong_where_cvc5_can_not_say(catalogue_of: SetCatalogue, monkeypatch: pytest.MonkeyPatch) -> None:
     catalogue_of(claim(PROVED, REFUTED))
-    monkeypatch.setattr(crosscheck, "check", saying(UNKNOWN))
+    monkeypatch.setattr(crosscheck, "solve_smtlib", saying(UNKNOWN))
     assert main(["prove", "--crosscheck"]) == 1
 
 
@@ -155,7 +156,7 @@ def test_without_cvc5_nothing_is_proved(
     catalogue_of: SetCatalogue, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     catalogue_of(claim(PROVED))
-    monkeypatch.setattr(crosscheck, "find_spec", lambda name: None)
+    monkeypatch.setattr(cvc5_solver, "find_spec", lambda name: None)
     assert main(["prove", "--crosscheck"]) == 2
     shown = capsys.readouterr()
     assert "kvstage[crosscheck]" in shown.err

@@ -14,7 +14,7 @@ from kvstage_model.search.search import Counterexample
 from kvstage_model.symbolic.errors import UnsupportedError
 from kvstage_proofs.judging.judge import BROKEN, judge, verdict_of
 from kvstage_proofs.obligation import Obligation, Statement, Theorem, Verdict
-from kvstage_proofs.solvers import query as query_module
+from kvstage_proofs.solvers import z3_solver
 from kvstage_proofs.solvers.query import Answer, Asked, Query
 from kvstage_proofs.theorems.t1_no_hazard import T1
 from tests.support.loops import WAIT, Place, loop
@@ -136,7 +136,7 @@ def test_any_other_exception_is_no_verdict() -> None:
 
 
 def test_no_budget_makes_unknown_never_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_module, "RLIMIT", 100)
+    monkeypatch.setattr(z3_solver, "RLIMIT", 100)
     judgement = judge(T1.of(schemes.staged_read, "staged", "read"))
     assert judgement.verdict is UNKNOWN
     assert "could not" in judgement.reason
@@ -144,7 +144,7 @@ def test_no_budget_makes_unknown_never_proved(monkeypatch: pytest.MonkeyPatch) -
 
 def test_nothing_is_said_to_be_right_in_instances_that_nobody_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the solver can't even say whether the premises hold, the small instances are searched all the same."""
-    monkeypatch.setattr(query_module, "check", lambda assertions, seed=0: (UNCLEAR, 1))
+    monkeypatch.setattr(z3_solver, "solve", lambda assertions, seed=0: (UNCLEAR, 1))
     judgement = judge(obligation(doubts(True), EXAMPLE))
     assert (judgement.verdict, judgement.counterexample, judgement.reason) == (REFUTED, EXAMPLE, "")
     assert judge(obligation(doubts(True))).verdict is UNKNOWN

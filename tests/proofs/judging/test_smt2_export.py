@@ -10,10 +10,10 @@ from kvstage_model.language.partitions import by_row
 from kvstage_model.schemes.registry import LIBRARY
 from kvstage_model.symbolic import division
 from kvstage_proofs.commands.main import main
-from kvstage_proofs.judging import crosscheck
 from kvstage_proofs.judging.judge import judge
 from kvstage_proofs.judging.smt2_export import Folder, file_name
 from kvstage_proofs.obligation import Obligation
+from kvstage_proofs.solvers import cvc5_solver
 from kvstage_proofs.solvers.query import Answer, Query
 from kvstage_proofs.theorems.l1_gap_lemma import L1
 from kvstage_proofs.theorems.p1_partitions import P1
@@ -35,7 +35,7 @@ def test_both_solvers_answer_what_the_files_say(obligation: Obligation, tmp_path
         solver = z3.Solver()
         solver.from_string(text)
         assert str(solver.check()) == answer
-        assert crosscheck.check(text)[0] is Answer(answer)
+        assert cvc5_solver.solve_smtlib(text)[0] is Answer(answer)
         expected.append(answer)
     assert expected.count("unsat") >= len(files) // 2
     assert "sat" in expected
@@ -54,9 +54,9 @@ def test_a_file_says_what_it_is(tmp_path: Path) -> None:
 def test_cvc5_complains_where_the_status_in_the_file_is_wrong(tmp_path: Path) -> None:
     judge(SOME[0], Folder(tmp_path))
     text = sorted(tmp_path.iterdir())[0].read_text(encoding="utf-8")
-    assert crosscheck.check(text)[0] is Answer.UNSAT
-    with pytest.raises(crosscheck.CrosscheckError):
-        crosscheck.check(text.replace(":status unsat", ":status sat"))
+    assert cvc5_solver.solve_smtlib(text)[0] is Answer.UNSAT
+    with pytest.raises(cvc5_solver.CrosscheckError):
+        cvc5_solver.solve_smtlib(text.replace(":status unsat", ":status sat"))
 
 
 NAMES = ["per_row.read:T1", "../../etc/x.py:read:T1", "a b", "a-b", "a/b", "", ".", "..", "ä" * 300, "b" * 300, "b" * 301, "A B"]

@@ -83,7 +83,7 @@ def test_a_path_is_given_from_the_root_of_the_repository(file: Path, monkeypatch
 
 
 def test_a_scheme_that_an_edit_made_is_annotated_where_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = "from kvstage_model.variants import Named, edited, without\nbroken = edited(read, without(Named(SyncStream)))"
+    made = "from kvstage_model.language.edits import Named, edited, without\nbroken = edited(read, without(Named(SyncStream)))"
     user_file(tmp_path, with_scheme(made))
     monkeypatch.chdir(tmp_path)
     (line,) = annotations([of_file(REFUTED, scheme="mine.py:broken")], ON)

@@ -52,8 +52,8 @@ def test_a_witness_leaves_nothing_open() -> None:
 def test_a_wrong_witness_is_no_answer() -> None:
     text = witness(facts("x > 5", "y > x"))
     assert text is not None
-    assert crosscheck.check("(set-logic QF_UFLIA)" + text)[0] is SAT
-    assert crosscheck.check("(set-logic QF_UFLIA)" + text.replace("(> x 5)", "(< x 5)"))[0] is UNSAT
+    assert crosscheck.solve_smtlib("(set-logic QF_UFLIA)" + text)[0] is SAT
+    assert crosscheck.solve_smtlib("(set-logic QF_UFLIA)" + text.replace("(> x 5)", "(< x 5)"))[0] is UNSAT
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +64,8 @@ def queries() -> list[Query]:
 def test_cvc5_need_not_see_the_whole(queries: list[Query], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it says that what is enough is so, the whole, which is far larger, is never put to it."""
     seen: list[str] = []
-    real = crosscheck.check
-    monkeypatch.setattr(crosscheck, "check", lambda text: seen.append(text) or real(text))
+    real = crosscheck.solve_smtlib
+    monkeypatch.setattr(crosscheck, "solve_smtlib", lambda text: seen.append(text) or real(text))
     for query in queries:
         first = ask(query)
         second = second_opinion(query, first)
@@ -81,7 +81,7 @@ def test_twin_where_it_does_not_say_so_it_is_asked_the_whole(
     queries: list[Query], monkeypatch: pytest.MonkeyPatch, wrong: Answer
 ) -> None:
     whole = {queries[0].premise_smt2(): SAT, queries[0].smt2(): UNSAT}
-    monkeypatch.setattr(crosscheck, "check", lambda text: (whole.get(text, wrong), 1))
+    monkeypatch.setattr(crosscheck, "solve_smtlib", lambda text: (whole.get(text, wrong), 1))
     second = second_opinion(queries[0], ask(queries[0]))
     assert (second.can_hold, second.answer) == (SAT, UNSAT)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import z3
 
-from kvstage_proofs.solvers import query as module
+from kvstage_proofs.solvers import z3_solver
 from kvstage_proofs.solvers.query import Answer, Asked, Query
 from kvstage_proofs.solvers.z3_solver import ask, solve
 
@@ -44,7 +44,7 @@ HARD = (["x > 1", "y > 1", "z > 1"], "x == x", "x * x * x + y * y * y == z * z *
 
 
 def test_a_budget_that_is_used_up_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RLIMIT", 5_000)
+    monkeypatch.setattr(z3_solver, "RLIMIT", 5_000)
     asked = ask(query(*HARD))
     assert UNKNOWN in (asked.answer, asked.can_hold)
     assert not asked.proves
@@ -56,7 +56,7 @@ def test_an_exception_of_the_solver_is_unknown(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(z3.Solver, "check", canceled)
     x = z3.Int("x")
-    assert solve([x < x]) == (UNKNOWN, module.RLIMIT)
+    assert solve([x < x]) == (UNKNOWN, z3_solver.RLIMIT)
     assert not ask(query(["x < y"], "y < z", "z <= x")).proves
 
 

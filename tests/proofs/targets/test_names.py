@@ -81,7 +81,7 @@ def session(runs: Runs) -> Scheme:
     rows = Buffer("rows", Memory.DEVICE, 1, 1)
     return Session.of("session", (rows,), Phase("caller", runs.number, lambda i: [HostWrite(rows.at(0, 0, 1))]))
 """
-    imports = "from kvstage_model.operations import HostWrite\nfrom kvstage_model.scheme import Phase, Session\n"
+    imports = "from kvstage_model.language.operations import HostWrite\nfrom kvstage_model.language.scheme import Phase, Session\n"
     file = user_file(tmp_path, imports + with_scheme(lines))
     with pytest.raises(SchemeFileError, match=r"session raises PhaseNameError: a phase of session 'session' is called 'caller'"):
         obligations((f"{file}:session",))

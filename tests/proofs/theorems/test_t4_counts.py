@@ -16,7 +16,7 @@ from kvstage_model.schemes.ring import RING, runs_late
 from kvstage_model.schemes.staged import STAGED
 from kvstage_proofs.judging.judge import judge
 from kvstage_proofs.obligation import Verdict
-from kvstage_proofs.theorems import t4_counts
+from kvstage_proofs.theorems import t4_counts, t4_fewest_waits
 from kvstage_proofs.theorems.t4_counts import T4
 from kvstage_proofs.theorems.t4_fewest_waits import T4_LOWER
 from tests.support.loops import WAIT, Place, loop, staged
@@ -138,12 +138,12 @@ MUTANTS: dict[str, Callable[..., State]] = {
 
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS.keys())
 def test_another_invariant_proves_nothing(mutant: Callable[..., State], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(t4_counts, "invariant", mutant)
+    monkeypatch.setattr(t4_fewest_waits, "invariant", mutant)
     assert judge(T4_LOWER.of(None, "one buffer")).verdict is Verdict.UNKNOWN
 
 
 def test_a_contradictory_invariant_is_vacuous(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(t4_counts, "invariant", lambda k, *_: (k < 1,))
+    monkeypatch.setattr(t4_fewest_waits, "invariant", lambda k, *_: (k < 1,))
     assert judge(T4_LOWER.of(None, "one buffer")).verdict is not Verdict.PROVED
-    monkeypatch.setattr(t4_counts, "invariant", lambda k, taken, fresh, pending, kw: (z3.BoolVal(False, k.ctx), taken >= 0))
+    monkeypatch.setattr(t4_fewest_waits, "invariant", lambda k, taken, fresh, pending, kw: (z3.BoolVal(False, k.ctx), taken >= 0))
     assert judge(T4_LOWER.of(None, "one buffer")).verdict is not Verdict.PROVED

@@ -17,7 +17,7 @@ from kvstage_model.language.parameters import SchemeFunction, allowing_duplicate
 from kvstage_model.language.partitions import by_row
 from kvstage_model.language.ranges import AtLeast
 from kvstage_model.language.scheme import Scheme
-from kvstage_model.search import instances
+from kvstage_model.search import faults
 from kvstage_proofs.judging.judge import judge, verdict_of
 from kvstage_proofs.obligation import Verdict
 from kvstage_proofs.solvers.z3_solver import ask
@@ -158,7 +158,7 @@ def test_the_host_reads_no_memory_of_the_device(memory: Memory, verdict: Verdict
     assert judgement.verdict is verdict
     if judgement.counterexample is not None:
         assert judgement.counterexample.wrong.endswith("not so: the host can address rows, which is memory of the device")
-        for named in (module, instances):
+        for named in (module, faults):
             monkeypatch.setattr(named, "unaddressed", lambda operation: ())
         assert judge(T7.of(scheme, "reads")).verdict is PROVED
 
