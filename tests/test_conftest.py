@@ -18,6 +18,7 @@ def test_short(): pass
 """
 LONG = {f"test_rule.py::test_long[{n}]" for n in range(40)}
 SHORT = "test_rule.py::test_short"
+SHARE = "--extended=share"
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def shares(project: pytest.Pytester) -> dict[int, set[str]]:
     for turn in range(400):
         share = int(commit(project, str(turn)), 16) % 8
         if share not in found:
-            found[share] = ran(project)
+            found[share] = ran(project, SHARE)
         if len(found) == 8:
             return found
     raise AssertionError(f"400 commits gave the remainders {sorted(found)} only")
@@ -76,34 +77,34 @@ def test_a_rule_that_forgets_the_commit_would_be_seen(project: pytest.Pytester) 
     assert set.union(*shares(project).values()) != LONG | {SHORT}
 
 
-def test_all_takes_every_test_and_none_takes_no_extended_one(project: pytest.Pytester) -> None:
+def test_all_takes_every_test_and_none_which_is_the_default_takes_no_extended_one(project: pytest.Pytester) -> None:
     assert ran(project, "--extended=all") == LONG | {SHORT}
-    assert ran(project, "--extended=none") == {SHORT}
+    assert ran(project, "--extended=none") == ran(project) == {SHORT}
 
 
 def test_without_a_commit_the_share_is_the_first_and_says_so(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(project.path.parent))
-    first = ran(project)
+    first = ran(project, SHARE)
     assert 0 < len(first - {SHORT}) < 40
-    found = project.runpytest()
+    found = project.runpytest(SHARE)
     found.stdout.fnmatch_lines(["extended: share 0 of 8 by default: no commit is checked out"])
     # A repository whose commit gives share 0 takes the same tests: the default is a share like the others.
     while int(commit(project, "again"), 16) % 8:
         pass
-    assert ran(project) == first
+    assert ran(project, SHARE) == first
 
 
 def test_the_summary_counts_what_ran_and_pytest_what_was_left_out(project: pytest.Pytester) -> None:
     name = commit(project, "first")
-    number = len(ran(project)) - 1
-    found = project.runpytest()
+    number = len(ran(project, SHARE)) - 1
+    found = project.runpytest(SHARE)
     found.stdout.fnmatch_lines([f"extended: share {int(name, 16) % 8} of 8 by commit {name[:8]}, {number} of 40 run"])
     found.assert_outcomes(passed=number + 1, deselected=40 - number)
 
 
 def test_the_summary_counts_once_under_workers(project: pytest.Pytester) -> None:
     name = commit(project, "first")
-    number = len(ran(project)) - 1
-    found = project.runpytest("-p", "xdist", "-n", "2")
+    number = len(ran(project, SHARE)) - 1
+    found = project.runpytest(SHARE, "-p", "xdist", "-n", "2")
     found.stdout.fnmatch_lines([f"extended: share {int(name, 16) % 8} of 8 by commit {name[:8]}, {number} of 40 run"])
     found.assert_outcomes(passed=number + 1)

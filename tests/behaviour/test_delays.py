@@ -14,6 +14,7 @@ from kvstage_model.schemes.base import COMPUTE, STREAM
 from kvstage_model.schemes.registry import LIBRARY, Pair
 from tests.support.broken import early_wait, edited, late_wait, unedited, without, without_wait
 from tests.support.plain import plain_read, plain_write, random_blocks, random_rows, same
+from tests.support.tiers import often
 
 NAMES = ["per_row", "per_block"]
 CASES = [(1, 0, 3), (2, 1, 4), (2, 0, 4), (3, 2, 7), (4, 1, 3)]
@@ -88,7 +89,7 @@ PIPELINES = {
 
 @pytest.mark.parametrize("name", PIPELINES)
 @pytest.mark.parametrize("direction", RIGHT)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", often(CASES, 40))
 def test_events_and_kernels_are_right_under_every_delay(name, direction, case):
     results = list(delays(lambda schedule: RIGHT[direction](PIPELINES[name], schedule, *case)))
     assert len(results) > 2

@@ -13,6 +13,7 @@ from kvstage_model.schedules.schedule import IssueOrder
 from kvstage_model.schemes.registry import LIBRARY
 from tests.support.faulty import Faulty, InjectedError
 from tests.support.plain import plain_read, plain_write, random_blocks, random_rows, raw, same
+from tests.support.tiers import often
 
 SCHEMES = sorted(LIBRARY)
 DIRECTIONS = ("read", "write", "copy")
@@ -98,7 +99,7 @@ def faults(scheme: str, direction: str, done: bool) -> list[str]:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("done", often([False, True], 18))
 def test_each_call_fails_in_turn_and_the_stager_works_on(scheme, direction, done):
     failed = faults(scheme, direction, done)
     assert {"view", "order_after"} <= set(failed)

@@ -11,6 +11,8 @@ from kvstage import OpenCLDevice, PagedPool, Stager, ThreadDevice
 if TYPE_CHECKING:
     from bench.glm import Cache
 
+pytestmark = pytest.mark.extended
+
 TOKENS = 8192
 TOTAL = [("per_row", 180_224), ("per_block", 5_632)]
 """Copies, and as many waits, over 22 caches: 22 * 8192 rows, and 22 * 256 blocks of 32."""

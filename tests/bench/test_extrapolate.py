@@ -22,6 +22,7 @@ def counted(model: Any, tokens: list[int]) -> list[int]:
     return found
 
 
+@pytest.mark.extended
 def test_torch_counts_the_same(tiny: Sizes, tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny_model.config.get_text_config()
     monkeypatch.setattr(config, "_attn_implementation", "eager")  # the others hide their products from the counter

@@ -9,6 +9,7 @@ import torch
 from bench.forward import DifferentError, Pass, compare, forward
 from bench.pools import raw
 from kvstage import ThreadDevice
+from tests.support.tiers import often
 
 CHUNK, DECODES = 32, 2
 WIDTHS = [512, 257] * 2
@@ -33,7 +34,7 @@ def test_no_staging_makes_no_calls_and_caches_every_row(plain: Pass) -> None:
     assert {step.logits.shape for step in plain.steps} == {(300,)}
 
 
-@pytest.mark.parametrize("scheme", ["per_row", "per_block", "direct", "gather_pinned"])
+@pytest.mark.parametrize("scheme", often(["per_row", "per_block", "direct", "gather_pinned"], 2))
 def test_a_staged_pass_computes_and_caches_the_same_bytes(scheme: str, plain: Pass, tiny_model: Any, ids: torch.Tensor) -> None:
     with ThreadDevice() as device:
         found = one_pass(scheme, tiny_model, ids, device)

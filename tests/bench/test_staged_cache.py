@@ -9,6 +9,7 @@ from transformers import Cache, DynamicCache
 from bench.pools import FILL, raw, same_bytes
 from bench.staged_cache import Call, Log, StagedLayer, staged_cache, staged_rows
 from kvstage import Stager, ThreadDevice
+from tests.support.tiers import often
 
 PROMPT, NEW = 41, 4
 ROWS = PROMPT + NEW - 1
@@ -22,7 +23,7 @@ def generated(model: Any, ids: torch.Tensor, cache: Cache) -> list[int]:
     return tokens
 
 
-@pytest.mark.parametrize("scheme", ["per_row", "per_block", "direct", "gather_pinned"])
+@pytest.mark.parametrize("scheme", often(["per_row", "per_block", "direct", "gather_pinned"], 1))
 def test_generate_gives_the_tokens_and_caches_the_rows_of_no_staging(scheme: str, tiny_model: Any, ids: torch.Tensor) -> None:
     plain, log = DynamicCache(config=tiny_model.config), Log()
     expected = generated(tiny_model, ids, plain)

@@ -43,6 +43,7 @@ def defined(chunk: int) -> tuple[int, int, int, int]:
     return sum(stop for _, stop in reads), TOKENS, touched, len(reads + writes)
 
 
+@pytest.mark.extended
 def test_copies_waits_and_bytes_of_every_leg(report: dict[str, Any]) -> None:
     counts = [defined(128), defined(32), defined(8), (128, 1, 4 + 1, 2)]
     expected = {}

@@ -10,6 +10,7 @@ from kvstage import PagedPool, SchemeError, Stager, Stats, ThreadDevice, Unknown
 from kvstage_model.language.buffers import Memory
 from kvstage_model.schemes.registry import CHUNK, LIBRARY, Pair
 from tests.support.plain import plain_read, plain_write, random_blocks, random_rows, raw, same
+from tests.support.tiers import often
 
 SCHEMES = sorted(LIBRARY)
 GEOMETRIES = [
@@ -57,7 +58,7 @@ def expected_stats(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize(("size", "row", "dtype", "padding"), GEOMETRIES)
+@pytest.mark.parametrize(("size", "row", "dtype", "padding"), often(GEOMETRIES, 40))
 def test_both_directions_at_many_geometries(device, scheme, size, row, dtype, padding):
     blocks = random_blocks(1, 9, size, row, dtype, padding)
     pool, stager = PagedPool(blocks.tensor), Stager(device, scheme=scheme)

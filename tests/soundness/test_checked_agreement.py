@@ -17,6 +17,7 @@ from kvstage_model.schedules.drivers import delays
 from kvstage_model.schedules.replay_strings import from_string
 from kvstage_model.schedules.schedule import Schedule
 from kvstage_model.schedules.seeded import seeded
+from tests.support.tiers import often
 
 STREAMS = ("a", "b")
 COPY = "copy"
@@ -145,7 +146,7 @@ MISTAKES: dict[str, tuple[str, Callable[..., None]]] = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("name", often(MISTAKES, 2))
 def test_a_device_that_notes_wrong_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Accesses, *MISTAKES[name])
     kinds = agreement(0, PROGRAMS // 2)

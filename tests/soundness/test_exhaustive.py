@@ -29,6 +29,7 @@ from kvstage_proofs.solvers.z3_solver import ask
 from kvstage_proofs.theorems.t1_no_hazard import REACH, T1
 from kvstage_proofs.theorems.t5_removals import named
 from tests.support.programs import total
+from tests.support.tiers import often
 
 FUNCTIONS = {"ring_read": ring_read, "ring_write": ring_write, "gather_read": gather_read, "gather_write": gather_write}
 RINGS = [(name, (slots,)) for name in ("ring_read", "ring_write") for slots in range(1, 6)]
@@ -134,17 +135,17 @@ def needless(name: str, depths: tuple[int, ...]) -> set[str]:
     return {"WaitEvent of 'free' on stream compute", "RecordEvent of 'free' on stream copy"} if deep else set()
 
 
-@pytest.mark.parametrize(("name", "depths"), [*RINGS, *UNEQUAL])
+@pytest.mark.parametrize(("name", "depths"), often([*RINGS, *UNEQUAL], 4))
 def test_a_right_scheme_of_each_depth_is_proved_and_never_races(name: str, depths: tuple[int, ...]) -> None:
     assert prover_and_race_finder_agree(fixed(name, depths), depths)
 
 
-@pytest.mark.parametrize(("name", "depths"), [*OFTEN, *UNEQUAL])
+@pytest.mark.parametrize(("name", "depths"), often([*OFTEN, *UNEQUAL], 3))
 def test_one_that_lost_a_wait_or_a_record_is_proved_where_it_never_races(name: str, depths: tuple[int, ...]) -> None:
     assert harmless(name, depths, widenings=0) == needless(name, depths)
 
 
-@pytest.mark.parametrize(("name", "depths"), [*RINGS[:3], *RINGS[5:8], *UNEQUAL])
+@pytest.mark.parametrize(("name", "depths"), often([*RINGS[:3], *RINGS[5:8], *UNEQUAL], 3))
 def test_a_race_is_where_a_schedule_gives_a_wrong_row(name: str, depths: tuple[int, ...]) -> None:
     for _, function in (("", fixed(name, depths)), *variants(name, depths)):
         assert race_finder_and_machine_agree(function, max(depths) + 1) >= 8

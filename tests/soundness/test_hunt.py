@@ -189,10 +189,10 @@ def smallest_open(tried: Body) -> Body:
 
 
 def test_no_race_of_a_random_loop_is_ruled_out() -> None:
-    hunted = hunt(range(18), reach=1)
+    hunted = hunt(range(6), reach=1)
     print(hunted)
-    assert hunted.seen[PROVED] >= 4
-    assert hunted.seen[REFUTED] >= 4
+    assert hunted.seen[PROVED] >= 1
+    assert hunted.seen[REFUTED] >= 1
 
 
 @pytest.mark.extended

@@ -111,10 +111,10 @@ def smallest_open(tried: Body) -> Body:
 
 
 def test_no_random_loop_that_is_proved_delivers_wrong_rows() -> None:
-    hunted = hunt(range(10), reach=1)
+    hunted = hunt(range(4), reach=1)
     print(hunted)
-    assert hunted.seen[PROVED] >= 3
-    assert hunted.seen[REFUTED] >= 3
+    assert hunted.seen[PROVED] >= 1
+    assert hunted.seen[REFUTED] >= 1
 
 
 @pytest.mark.extended

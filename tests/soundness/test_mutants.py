@@ -33,6 +33,7 @@ from kvstage_proofs.theorems import t3_result
 from kvstage_proofs.theorems.t1_no_hazard import T1
 from tests.support.loops import WAIT, Place, loop, staged, stored
 from tests.support.solver import claimed
+from tests.support.tiers import often
 
 PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED, *_ = Verdict
 READ, WRITE = Direction.READ, Direction.WRITE
@@ -87,7 +88,7 @@ LOST: dict[str, tuple[str, SchemeFunction]] = {
 }
 
 
-@pytest.mark.parametrize(("axiom", "function"), LOST.values(), ids=LOST.keys())
+@pytest.mark.parametrize(("axiom", "function"), often(LOST.values(), 2), ids=LOST.keys())
 def test_without_an_axiom_a_proof_falls(axiom: str, function: SchemeFunction, monkeypatch: pytest.MonkeyPatch) -> None:
     assert claimed(T1.queries(function)) is PROVED
     with_edges(
@@ -106,7 +107,7 @@ OWN: dict[str, Callable[[Operation, Own], bool]] = {
 }
 
 
-@pytest.mark.parametrize("lost", OWN.values(), ids=OWN.keys())
+@pytest.mark.parametrize("lost", often(OWN.values(), 1), ids=OWN.keys())
 def test_without_the_order_of_an_operations_own_moments_a_proof_falls(
     lost: Callable[[Operation, Own], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ def page() -> list[str]:
     return PAGE.read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.extended
 def test_all_but_the_sanitizer_say_what_the_page_says() -> None:
     names = ["race finder", "recorded run", "simulator"]
     said = columns(page(), ["prover", *names])

@@ -50,10 +50,10 @@ def hunt(seeds: range, make: Callable[[Random], Body] = body) -> Counter[Verdict
 
 
 def test_no_random_loop_that_is_proved_free_of_hazards_races() -> None:
-    seen = hunt(range(30))
-    assert seen[PROVED] >= 5
-    assert seen[REFUTED] >= 5
-    assert seen[UNKNOWN] <= 3, "the window proves less than it did"
+    seen = hunt(range(12))
+    assert seen[PROVED] >= 2
+    assert seen[REFUTED] >= 2
+    assert seen[UNKNOWN] <= 2, "the window proves less than it did"
 
 
 @pytest.mark.extended
@@ -64,6 +64,7 @@ def test_no_random_loop_of_many_that_is_proved_free_of_hazards_races(part: int) 
     assert seen[REFUTED] >= 15
 
 
+@pytest.mark.extended
 def test_no_random_ring_of_events_that_is_proved_free_of_hazards_races() -> None:
     seen = hunt(range(8), ring)
     assert seen[PROVED] >= 2
@@ -99,10 +100,10 @@ def results(seeds: range) -> Counter[Verdict]:
 
 
 def test_no_random_read_that_is_proved_delivers_wrong_rows() -> None:
-    seen = results(range(24))
-    assert seen[PROVED] >= 5
-    assert seen[REFUTED] >= 5
-    assert seen[UNKNOWN] <= 3, "the chain of witnesses proves less than it did"
+    seen = results(range(10))
+    assert seen[PROVED] >= 2
+    assert seen[REFUTED] >= 2
+    assert seen[UNKNOWN] <= 2, "the chain of witnesses proves less than it did"
 
 
 @pytest.mark.extended

@@ -9,6 +9,7 @@ from kvstage import KVStageError
 from kvstage_model.schedules.drivers import delays, exhaustive
 from kvstage_model.schedules.schedule import IssueOrder
 from tests.support.mutants import MUTANTS
+from tests.support.tiers import often
 from tests.support.turns import RUNS, one_call
 
 
@@ -46,7 +47,7 @@ def test_most_of_them_show_nowhere_in_the_order_of_issue(watch):
     assert len(unseen) > 30
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", often(RUNS, 8))
 def test_without_a_mutant_the_same_calls_are_right_under_every_delay(name):
     results = list(delays(RUNS[name]))
     assert len(results) >= 5
@@ -65,7 +66,7 @@ def right_under_every_schedule(name: str, direction: str, blocks: int) -> int:
 
 
 @pytest.mark.parametrize(("name", "blocks"), SMALL)
-@pytest.mark.parametrize("direction", ["read", "write"])
+@pytest.mark.parametrize("direction", often(["read", "write"], 1))
 def test_without_a_mutant_every_schedule_is_right(name, blocks, direction):
     schedules = right_under_every_schedule(name, direction, blocks)
     assert schedules > 900 if name == "ring(2)" else schedules >= (1 if name == "staged" else 3)

@@ -20,6 +20,7 @@ from kvstage_proofs.theorems.p1_partitions import P1
 from kvstage_proofs.theorems.t1_no_hazard import T1
 from kvstage_proofs.theorems.t3_result import T3
 from kvstage_proofs.theorems.t7_bounds import T7
+from tests.support.tiers import often
 
 UNSAT, SAT, UNKNOWN = Answer
 FEW, MANY = 5, 30
@@ -105,7 +106,7 @@ SAMPLE = [
 ]
 
 
-@pytest.mark.parametrize("obligation", SAMPLE, ids=lambda obligation: obligation.statement.name)
+@pytest.mark.parametrize("obligation", often(SAMPLE, 2), ids=lambda obligation: obligation.statement.name)
 def test_a_sample_is_stable(obligation: Obligation) -> None:
     _hold(obligation, FEW)
 

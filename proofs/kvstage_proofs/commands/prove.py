@@ -49,7 +49,7 @@ def add(commands: Any) -> None:
         metavar="NAME | FILE.py:SCHEME",
         help="per_block (with its broken variants), per_block.read, per_block.read:T1; default: the whole catalogue",
     )
-    prove.add_argument("-v", "--verbose", action="store_true", help="print every counterexample")
+    prove.add_argument("-v", "--verbose", action="store_true", help="print every counterexample, and its whole schedule")
     prove.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON, too")
     prove.add_argument("--junit-xml", metavar="FILE", type=Path, help="write the report as JUnit XML, too")
     prove.add_argument("--crosscheck", action="store_true", help="have cvc5 confirm every answer of z3's")
@@ -109,7 +109,7 @@ def _judge(targets: tuple[str, ...], verbose: bool, reviews: tuple[Review, ...],
             judgements.append(judgement)
             progress.clear()
             print(text.line(judgement))
-            for line in text.details(judgement, verbose or _wants_schedule(targets, judgement)):
+            for line in text.details(judgement, verbose or _wants_schedule(targets, judgement), whole=verbose):
                 print(line)
     finally:
         progress.clear()

@@ -1,6 +1,6 @@
 """The schedules of a scheme's small instances, safe and broken, as traces to be written."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +27,6 @@ from ..theorems.t5_removals import removals
 NUMBER = 2
 """What the numbers of an instance are, where their ranges allow it, such as the slots of a ring."""
 
-FORMATS = {"json": ".json", "chrome": ".chrome.json", "svg": ".svg", "text": ".txt"}
-"""Each format of a trace, and how its files are called."""
-
 
 @dataclass(frozen=True, eq=False)
 class Written:
@@ -43,15 +40,24 @@ class Written:
     def text(self, form: str) -> str:
         """The trace in one of FORMATS. Pictures of a race end with it; JSON has the whole run."""
         shown = self.trace.until(self.race.first, self.race.second) if self.race else self.trace
-        match form:
-            case "json":
-                return as_json(self.trace, self.arguments)
-            case "chrome":
-                return as_chrome(shown, self.race)
-            case "svg":
-                return as_svg(shown, self.race)
-            case _:
-                return "\n".join(timeline(shown, self.race)) + "\n"
+        return FORMATS[form].text(self, shown)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of a trace: how its files end, and the text of what was written, of which as much is shown as matters."""
+
+    suffix: str
+    text: Callable[[Written, Trace], str]
+
+
+FORMATS: dict[str, Format] = {
+    "json": Format(".json", lambda written, _: as_json(written.trace, written.arguments)),
+    "chrome": Format(".chrome.json", lambda written, shown: as_chrome(shown, written.race)),
+    "svg": Format(".svg", lambda written, shown: as_svg(shown, written.race)),
+    "text": Format(".txt", lambda written, shown: "\n".join(timeline(shown, written.race)) + "\n"),
+}
+"""Each format of a trace, by its name on the command line."""
 
 
 def subjects(target: str) -> dict[str, SchemeFunction]:

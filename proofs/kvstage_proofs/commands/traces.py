@@ -38,7 +38,7 @@ def _traces(arguments: argparse.Namespace) -> int:
         written = 0
         for each in traces(function):
             for form in dict.fromkeys(arguments.format or ["json"]):
-                _write(folder / f"{slug(each.schedule)}{FORMATS[form]}", each.text(form))
+                _write(folder / f"{slug(each.schedule)}{FORMATS[form].suffix}", each.text(form))
             written += 1
         print(f"{name}: {counted(written, 'schedule', 'schedules')} in {folder}")
     return CLEAN

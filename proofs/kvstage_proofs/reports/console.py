@@ -5,6 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..obligation import Judgement, Statement, Verdict
+from ..targets.user_file import is_file
+
+SHORT = 4
+"""Events of a schedule that are shown when not all of it is."""
+MARK = "<--"
+"""What ends the lines of two accesses that overlap."""
 
 GREEN, YELLOW, RED, PLAIN = "\x1b[32m", "\x1b[33m", "\x1b[1;31m", "\x1b[0m"
 
@@ -32,18 +38,36 @@ class Text:
             parts.append(self._in_colour(judgement, f"<- expected {statement.expected.value}"))
         return "  ".join(parts).rstrip()
 
-    def details(self, judgement: Judgement, schedule: bool) -> Iterator[str]:
-        """The lines below it: the reason where there is one, and the counterexample where the `schedule` is wanted."""
+    def details(self, judgement: Judgement, schedule: bool, whole: bool = False) -> Iterator[str]:
+        """The lines below it: the reason if there is one, and if the `schedule` is wanted the counterexample, short or `whole`."""
         if judgement.reason:
             yield f"    {judgement.reason}"
         if schedule and judgement.counterexample is not None:
-            yield from (f"    {line}" for line in judgement.counterexample.lines())
+            lines = tuple(judgement.counterexample.lines())
+            yield from (f"    {line}" for line in (lines if whole else shortened(lines, judgement.statement)))
 
     def _in_colour(self, judgement: Judgement, text: str) -> str:
         if not self.coloured:
             return text
         colour = GREEN if judgement.ok else YELLOW if judgement.verdict is Verdict.UNKNOWN else RED
         return f"{colour}{text}{PLAIN}"
+
+
+def shortened(lines: Sequence[str], statement: Statement) -> Iterator[str]:
+    """A counterexample in at most SHORT lines of its schedule: the two accesses that overlap, or the last events.
+
+    `lines` are the instance, the schedule and what is wrong. What is left out is counted, with the command that tells all.
+    """
+    instance, *schedule, wrong = lines
+    marked = [line for line in schedule if line.endswith(MARK)]
+    shown = marked or schedule[-SHORT:]
+    yield instance
+    yield from shown if len(schedule) > SHORT else schedule
+    if len(schedule) > max(SHORT, len(shown)):
+        target = statement.scheme if is_file(statement.scheme) else statement.name
+        left_out = counted(len(schedule) - len(shown), "event", "events")
+        yield f"    ({left_out} more: kvstage explain {target})"
+    yield wrong
 
 
 def summary(judgements: Sequence[Judgement], seconds: float) -> str:

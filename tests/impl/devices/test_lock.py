@@ -9,6 +9,7 @@ from kvstage import PagedPool, Stager, ThreadDevice, calls
 from kvstage.costs import HOST
 from kvstage.runtime import pending
 from tests.support.plain import plain_read, random_blocks, same
+from tests.support.tiers import often
 
 TABLE = [3, 0, 4]
 ISSUING = ("view", "allocate", "copy", "gather", "scatter", "synchronize", "record", "wait_event", "order_after", "order_before")
@@ -72,7 +73,7 @@ def most_inside(scheme: str) -> int:
     return max(map(len, device.together))
 
 
-@pytest.mark.parametrize("scheme", ["direct", "per_block", "ring"])
+@pytest.mark.parametrize("scheme", often(["direct", "per_block", "ring"], 1))
 def test_one_thread_at_a_time_issues_work(scheme):
     assert most_inside(scheme) == 1
 

@@ -14,9 +14,11 @@ from kvstage_model.schemes.registry import LIBRARY
 @pytest.fixture
 def no_collector() -> Iterator[None]:
     gc.collect()
+    gc.freeze()  # what is there already need not be looked through again
     gc.disable()
     yield
     gc.enable()
+    gc.unfreeze()
 
 
 def left_by_a_call(scheme: str) -> int:

@@ -18,6 +18,7 @@ from kvstage_model.schemes.gather import gather_pinned_read, gather_pinned_write
 from kvstage_model.schemes.ring import ring_read, ring_write
 from kvstage_model.schemes.staged import staged_write
 from tests.support.delivering import right, some, wrong_somewhere
+from tests.support.tiers import often
 
 ROWS = PagedRows((2, 0, 1).__getitem__, 3, 2, 1, 6)
 ALL_AT_ONCE = (direct_read, direct_write, gather_pinned_read, gather_pinned_write)
@@ -54,7 +55,7 @@ def given(function: SchemeFunction) -> SchemeFunction:
     return edited(function, lambda scheme: handed_to(scheme, "copy", "kernels"))
 
 
-@pytest.mark.parametrize("function", ALL_AT_ONCE)
+@pytest.mark.parametrize("function", often(ALL_AT_ONCE, 1))
 def test_between_kernels_of_the_caller_every_small_instance_is_right(function: SchemeFunction) -> None:
     every = some(given(function))
     assert sum(right(*instance) for instance in every) > 5 * len(every) > 200

@@ -17,6 +17,7 @@ from kvstage_model.ordering.races import races
 from kvstage_model.schemes.gather import gather_read, gather_write
 from kvstage_model.schemes.ring import ring_read, ring_write
 from tests.support.delivering import right, right_on_every_schedule, rows, some, unwaited, wrong_somewhere
+from tests.support.tiers import often
 
 RINGS, GATHERS = (ring_read, ring_write), (gather_read, gather_write)
 SCHEMES = (*RINGS, *GATHERS)
@@ -30,7 +31,7 @@ def transfer(length: int) -> PagedRows:
     return PagedRows(lambda k: blocks - 1 - k, blocks, 2, 1, 1 + length)
 
 
-@pytest.mark.parametrize("function", SCHEMES)
+@pytest.mark.parametrize("function", often(SCHEMES, 1))
 def test_small_instances_are_right(function: SchemeFunction) -> None:
     tried = some(function, every=STRIDE[function])
     assert len(tried) > 40

@@ -24,6 +24,7 @@ from kvstage_model.schemes.registry import LIBRARY
 from kvstage_model.schemes.staged import staged_read, staged_write
 from kvstage_model.search.instances import small_pairs
 from tests.support.delivering import right, right_on_every_schedule, rows, some, unwaited, wrong_somewhere
+from tests.support.tiers import often
 
 KERNELS = (gather_pinned_read, gather_pinned_write, gather_host_read, gather_host_write)
 COPIES = (staged_read, staged_write, direct_read, direct_write, copy_read, copy_write)
@@ -32,7 +33,7 @@ ROWS = PagedRows((3, 0, 4, 1).__getitem__, 5, 3, 2, 11)
 """Nine rows of four blocks of 3: one row of block 3, blocks 0 and 4, two rows of block 1."""
 
 
-@pytest.mark.parametrize("function", SCHEMES)
+@pytest.mark.parametrize("function", often(SCHEMES, 4))
 def test_every_small_instance_is_right(function: SchemeFunction) -> None:
     every = some(function)
     assert len(every) > 40
@@ -95,7 +96,7 @@ def test_an_empty_transfer_moves_nothing(function: SchemeFunction) -> None:
     assert scheme.steps == 0
 
 
-@pytest.mark.parametrize("name", LIBRARY)
+@pytest.mark.parametrize("name", often(LIBRARY, 3))
 def test_what_the_library_offers_is_right_from_its_first_day(name: str) -> None:
     """Both directions, on transfers that are clipped on both sides, on one and on none, through few slots and many."""
     transfers = (ROWS, PagedRows(ROWS.table, 5, 3, 3, 9), PagedRows(ROWS.table, 5, 3, 4, 5))

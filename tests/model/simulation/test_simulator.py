@@ -24,6 +24,7 @@ from kvstage_model.schemes.registry import LIBRARY
 from kvstage_model.search.instances import values_of
 from kvstage_model.simulation.simulator import Simulation, simulate
 from tests.support.programs import total
+from tests.support.tiers import often
 
 MOST_ROWS = 3
 READS = [LIBRARY["per_row"].read, LIBRARY["per_block"].read]
@@ -120,7 +121,7 @@ def test_the_delays_that_find_a_lost_wait_do_what_all_schedules_do() -> None:
 
 @pytest.mark.parametrize(
     ("write", "read"),
-    [(LIBRARY["per_row"].write, LIBRARY["per_block"].read), (LIBRARY["per_block"].write, LIBRARY["per_row"].read)],
+    often([(LIBRARY["per_row"].write, LIBRARY["per_block"].read), (LIBRARY["per_block"].write, LIBRARY["per_row"].read)], 1),
 )
 def test_what_was_written_is_read_back(write: SchemeFunction, read: SchemeFunction) -> None:
     runs = 0

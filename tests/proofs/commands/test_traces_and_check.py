@@ -13,6 +13,7 @@ from kvstage_model.schemes.registry import LIBRARY
 from kvstage_model.traces.json_reader import read_file
 from kvstage_proofs.commands.main import main
 from kvstage_proofs.commands.trace_files import subjects, traces
+from tests.support.tiers import often
 
 Captured = pytest.CaptureFixture[str]
 FORMATS = {"json": "{", "chrome": "{", "svg": "<svg ", "text": "  host"}
@@ -145,7 +146,9 @@ def test_a_trace_of_another_schemes_arguments_is_told_so(per_row: Path, capsys: 
     )
 
 
-@pytest.mark.parametrize("command", [["traces", "per_row", "-o", "out"], ["prove", "copy.read:T1"], ["explain", "copy.read:T1"]])
+@pytest.mark.parametrize(
+    "command", often([["traces", "per_row", "-o", "out"], ["prove", "copy.read:T1"], ["explain", "copy.read:T1"]], 1)
+)
 def test_a_reader_that_has_enough_ends_a_command_without_a_word(command: list[str], tmp_path: Path) -> None:
     run = subprocess.Popen(
         [sys.executable, "-m", "kvstage_proofs", *command], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -183,13 +186,16 @@ def test_a_call_of_the_library_is_checked_by_the_name_of_its_scheme_too(name: st
 
 @pytest.mark.parametrize(
     ("change", "says"),
-    [
-        (lambda value: value.pop("calls"), "the arguments of 0: it must say what each call was given, an object with rows"),
-        (lambda value: value["calls"].append({}), "has the arguments of 2"),
-        (lambda value: value["calls"][0].pop("rows"), "an object with nothing in it: this one takes an object with rows"),
-        (lambda value: value.update(version=7), "version 7"),
-        (lambda value: value.update(events=[]), "nothing begins or ends"),
-    ],
+    often(
+        [
+            (lambda value: value.pop("calls"), "the arguments of 0: it must say what each call was given, an object with rows"),
+            (lambda value: value["calls"].append({}), "has the arguments of 2"),
+            (lambda value: value["calls"][0].pop("rows"), "an object with nothing in it: this one takes an object with rows"),
+            (lambda value: value.update(version=7), "version 7"),
+            (lambda value: value.update(events=[]), "nothing begins or ends"),
+        ],
+        4,
+    ),
 )
 def test_a_file_that_is_no_trace_is_told_in_one_line(change: Any, says: str, per_row: Path, capsys: Captured) -> None:
     file = per_row / "per_row.read" / "issue-order.json"

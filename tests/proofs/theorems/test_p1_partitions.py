@@ -12,6 +12,7 @@ from kvstage_proofs.judging.judge import judge, verdict_of
 from kvstage_proofs.obligation import Verdict
 from kvstage_proofs.solvers.z3_solver import ask
 from kvstage_proofs.theorems.p1_partitions import P1, Cut, queries
+from tests.support.tiers import often
 
 PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED, *_ = Verdict
 Change = Callable[[PagedRows, Runs], Runs]
@@ -63,7 +64,7 @@ WRONG: dict[str, tuple[Cut, Change]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("cut", "change"), WRONG.values(), ids=WRONG.keys())
+@pytest.mark.parametrize(("cut", "change"), often(WRONG.values(), 5), ids=WRONG.keys())
 def test_a_wrong_partition_is_refuted_with_its_transfer(cut: Cut, change: Change) -> None:
     judgement = judge(P1.of(changed(cut, change), "wrong"))
     assert judgement.verdict is REFUTED, judgement.reason
@@ -128,7 +129,7 @@ def address_of_the_next(rows: PagedRows, runs: Runs) -> Runs:
     return replace(runs, address=lambda p: runs.address(p + 1))
 
 
-@pytest.mark.parametrize("change", [one_more, a_run_of_nothing, each(next_block), address_of_the_next])
+@pytest.mark.parametrize("change", often([one_more, a_run_of_nothing, each(next_block), address_of_the_next], 1))
 def test_what_no_small_transfer_can_show_is_not_proved_either(change: Change) -> None:
     """Nothing of the table lies beyond its end, and the search tries no empty transfer: the solver alone decides."""
     assert verdict_of(tuple(ask(query) for query in queries(changed(by_block, change))))[0] is UNKNOWN

@@ -10,6 +10,7 @@ from kvstage_proofs.judging.judge import judge
 from kvstage_proofs.obligation import Verdict
 from kvstage_proofs.theorems.t1_no_hazard import T1, queries
 from tests.support.loops import WAIT, Body, Place, loop, staged, stored
+from tests.support.tiers import often
 
 PROVED, REFUTED, VACUOUS, UNKNOWN, *_ = Verdict
 READ, WRITE = Direction.READ, Direction.WRITE
@@ -97,7 +98,7 @@ CASES: dict[str, tuple[Body, Direction | None, int, tuple[Operation, ...], Verdi
 }
 
 
-@pytest.mark.parametrize(("body", "direction", "slots", "epilogue", "verdict"), CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize(("body", "direction", "slots", "epilogue", "verdict"), often(CASES.values(), 8), ids=CASES.keys())
 def test_the_verdict(
     body: Body, direction: Direction | None, slots: int, epilogue: tuple[Operation, ...], verdict: Verdict
 ) -> None:

@@ -17,6 +17,7 @@ from kvstage_proofs.solvers.z3_solver import ask
 from kvstage_proofs.theorems.t3_provenance import Chain
 from kvstage_proofs.theorems.t3_result import T3, queries
 from tests.support.loops import WAIT, Body, Place, loop, staged, stored
+from tests.support.tiers import often
 
 PROVED, REFUTED, VACUOUS, UNKNOWN, UNSUPPORTED, *_ = Verdict
 READ, WRITE = Direction.READ, Direction.WRITE
@@ -145,7 +146,7 @@ READS: dict[str, tuple[Body, int, int, Verdict]] = {
 }
 
 
-@pytest.mark.parametrize(("body", "slots", "longer", "verdict"), READS.values(), ids=READS.keys())
+@pytest.mark.parametrize(("body", "slots", "longer", "verdict"), often(READS.values(), 5), ids=READS.keys())
 def test_a_read(body: Body, slots: int, longer: int, verdict: Verdict) -> None:
     check(judge(T3.of(loop(body, slots=slots, longer=longer, direction=READ), "loop")), verdict)
 
@@ -196,7 +197,7 @@ WRITES: dict[str, tuple[Body, int, Verdict]] = {
 }
 
 
-@pytest.mark.parametrize(("body", "longer", "verdict"), WRITES.values(), ids=WRITES.keys())
+@pytest.mark.parametrize(("body", "longer", "verdict"), often(WRITES.values(), 3), ids=WRITES.keys())
 def test_a_write(body: Body, longer: int, verdict: Verdict) -> None:
     check(judge(T3.of(loop(body, longer=longer, direction=WRITE), "loop")), verdict)
 
@@ -209,7 +210,7 @@ MORE: dict[str, Callable[[Place], tuple[Operation, ...]]] = {
 
 
 @pytest.mark.parametrize("direction", Direction)
-@pytest.mark.parametrize("more", MORE.values(), ids=MORE.keys())
+@pytest.mark.parametrize("more", often(MORE.values(), 2), ids=MORE.keys())
 def test_a_row_written_after_the_loop(more: Callable[[Place], tuple[Operation, ...]], direction: Direction) -> None:
     body = staged if direction is READ else stored
     check(judge(T3.of(loop(body, longer=1, direction=direction, epilogue=more), "loop")), REFUTED)
