@@ -61,7 +61,9 @@ INDICES: dict[str, Number] = {
     "k % D": lambda at: at.k % at.d,
     "i % R": lambda at: at.i % at.r,
     "(k + 1) % R": lambda at: (at.k + 1) % at.r,
+    "k % 3": lambda at: at.k % 3,
     "k": lambda at: at.k,
+    "min(k, 1)": lambda at: min(at.k, 1),
     "0": lambda at: 0,
 }
 """Slots of a buffer, and indices of an event."""

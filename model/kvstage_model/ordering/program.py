@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ..language.buffers import Access, Listed, Paged
 from ..language.operations import Gather, Launch, OnStream, Operation, Release, Scatter, event_of, placed, reads, stream_of, writes
-from ..language.scheme import Scheme
+from ..language.scheme import CALLER, EPILOGUE, Scheme
 
 ELSEWHERE = "elsewhere"
 HOST = "host"
@@ -65,9 +65,9 @@ def _listed(access: Access) -> Access:
 
 def describe(issued: Issued) -> str:
     """One operation in words: call, step, kind and rows."""
-    where = issued.phase if issued.phase == "epilogue" else f"{'row' if issued.phase == 'caller' else 'step'} {issued.step}"
+    where = issued.phase if issued.phase == EPILOGUE else f"{'row' if issued.phase == CALLER else 'step'} {issued.step}"
     call = f"call {issued.call}, " if issued.call else ""
-    caller = "caller's " if issued.phase == "caller" else ""
+    caller = "caller's " if issued.phase == CALLER else ""
     return f"{call}{where}: {caller}{wording(issued.operation)}"
 
 

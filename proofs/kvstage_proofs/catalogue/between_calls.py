@@ -24,7 +24,7 @@ from ..theorems.t5_removals import removals
 from ..theorems.t6_no_deadlock import T6
 from ..theorems.t7_bounds import T7
 
-CALLER = "caller"
+CALLERS_STREAM = "caller"
 """A stream of the caller's own."""
 
 
@@ -52,7 +52,7 @@ def both(*edits: Edit) -> Edit:
 
 def to_the_caller(scheme: Scheme) -> Scheme:
     """The scheme between kernels of the caller's own stream."""
-    return handed_to(scheme, STREAM, CALLER)
+    return handed_to(scheme, STREAM, CALLERS_STREAM)
 
 
 PROVED = (
