@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import combinations, product
 
-from .buffers import Access, Memory, Paged, Rows, disjoint
+from .buffers import Access, Memory, Paged, Rows, disjoint, overlap
 from .contract import Clause
 from .operations import Later, Launch, Operation, moves, reads, writes
 
@@ -22,9 +22,14 @@ def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:
         what = "what one kernel writes is" if isinstance(operation, Launch) else "the targets of one batch are"
         yield Clause(f"{what} disjoint", reached & other_reached, disjoint(mine, other_rows))
     for source, target in product(reads(operation), writes(operation)):
-        if not isinstance(operation, Launch) and source.buffer.name == target.buffer.name:  # a kernel may well work in place
+        if source.buffer.name == target.buffer.name and not (isinstance(operation, Launch) and operation.in_place):
             (mine, reached), (other_rows, other_reached) = _some(source, row), _some(target, other)
-            yield Clause("source and target are disjoint", reached & other_reached, disjoint(mine, other_rows))
+            apart = disjoint(mine, other_rows)
+            if isinstance(operation, Launch):
+                what = "what a kernel reads and what it writes are the same rows, or disjoint (unless it says in_place=True)"
+                yield Clause(what, reached & other_reached, apart | _the_same(source, row, target, other))
+            else:
+                yield Clause("source and target are disjoint", reached & other_reached, apart)
     for target in writes(operation):
         if isinstance(target, Paged):
             two = (row >= 0) & (row < other) & (other < target.count)
@@ -48,9 +53,24 @@ def _inside(access: Access, row: int) -> Iterator[Clause]:
     yield Clause(f"the rows of {name} lie inside its slot", reached, (rows.start >= 0) & (last <= rows.buffer.rows))
 
 
+def _the_same(source: Access, row: int, target: Access, other: int) -> bool:
+    """Whether a kernel reads and writes the very same rows, each in one place: a thread then reads what it writes itself."""
+    as_many = source.count == target.count
+    if isinstance(source, Rows) and isinstance(target, Rows):
+        return as_many & (source.slot == target.slot) & (source.start == target.start)
+    if isinstance(source, Rows) or isinstance(target, Rows):
+        return as_many & False
+    return as_many & (row == other) & overlap(_some(source, row)[0], _some(target, other)[0])
+
+
 def _some(access: Access, row: int) -> tuple[Rows, bool]:
     """Rows of an access, and whether it reaches them: a run as it is, or one row of a kernel's."""
-    return (access, True) if isinstance(access, Rows) else (access.at(row), (row >= 0) & (row < access.count))
+    if isinstance(access, Rows):
+        return access, True
+    reached = (row >= 0) & (row < access.count)
+    if reached is False:  # of concrete rows: there may be no address to look up
+        return access.buffer.at(0, 0, 0), reached
+    return access.at(row), reached
 
 
 def broken_bound(operation: Operation) -> str | None:

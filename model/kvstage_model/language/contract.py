@@ -21,6 +21,7 @@ class Clause:
 
 def contract(parts: Pieces[Piece], i: int, j: int, position: int) -> Iterator[Clause]:
     """All that a partition promises, for any two of its parts and any row of the transfer."""
+    yield from of_whole(parts)
     yield from of_part(parts, i)
     yield from of_two_parts(parts, i, j)
     yield from of_row(parts, position)
@@ -44,11 +45,17 @@ def is_row(parts: Pieces[Piece], position: int) -> bool:
     return (position >= 0) & (position < parts.length)
 
 
+def of_whole(parts: Pieces[Piece]) -> Iterator[Clause]:
+    """What is promised of all parts together."""
+    yield Clause("the number of parts is not negative", True, parts.number >= 0)
+    yield Clause("the number of rows is not negative", True, parts.length >= 0)
+    yield Clause("the longest part may hold a row", True, parts.longest >= 1)
+
+
 def of_part(parts: Pieces[Piece], i: int) -> Iterator[Clause]:
     """What is promised of one part."""
     part = parts.part(i)
     exists, ends = is_part(parts, i), part.position + part.count
-    yield Clause("the number of parts is not negative", True, parts.number >= 0)
     yield Clause("a part holds a row, and no more than the longest", exists, (part.count >= 1) & (part.count <= parts.longest))
     yield Clause("a part lies inside the transfer", exists, (part.position >= 0) & (ends <= parts.length))
     if isinstance(parts, Runs):

@@ -59,11 +59,16 @@ class CopyBatch:
 
 @fast_dataclass(frozen=True, slots=True, eq=False)
 class Launch:
-    """Any other kernel, such as the caller's: it reads and writes what it is given."""
+    """Any other kernel, such as the caller's: it reads and writes what it is given.
+
+    Nothing orders its threads: what it reads and what it writes are the very same rows, or have none in common. `in_place` says
+    that the kernel itself orders its reads and writes of common rows, as one does that first reads all and then writes.
+    """
 
     stream: str
     reads: tuple[Access, ...] = ()
     writes: tuple[Access, ...] = ()
+    in_place: bool = False
 
 
 @fast_dataclass(frozen=True, slots=True, eq=False)

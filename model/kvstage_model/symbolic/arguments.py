@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import z3
 import z3.z3util
 
-from ..language.contract import Clause, of_part, of_part_and_row, of_row, of_two_parts, of_two_rows, of_two_runs
+from ..language.contract import Clause, of_part, of_part_and_row, of_row, of_two_parts, of_two_rows, of_two_runs, of_whole
 from ..language.paged_rows import AnyPair, IntoLarger, IntoSmaller, PagedRows, PairedRows
 from ..language.parameters import Parameter, SchemeFunction, declared
 from ..language.partitions import Piece, Pieces, Run, Runs
@@ -176,6 +176,7 @@ class AnyPartition(Generic[Cut]):
         self.parts: Cut = build(number, asked_part, longest, asked_holder, *pool, asked_address)
         self._parts: list[int] = []
         self._rows: list[int] = []
+        self._assume(of_whole(self._bare))
 
     def _ask_part(self, i: int) -> None:
         if _seen(self._world, i, self._parts):
