@@ -23,6 +23,14 @@ class Event:
 
 
 @fast_dataclass(frozen=True, slots=True, eq=False)
+class Aim:
+    """The step that a wait is meant for: `step` of the loop named `phase`, or of any that does what the wait waits for."""
+
+    step: int
+    phase: str | None = None
+
+
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class Copy:
     """Asynchronous: moves rows at some time after its issue, after all earlier work of its stream."""
 
@@ -83,23 +91,23 @@ class RecordEvent:
 class SyncEvent:
     """The host waits for what the event's last record marks; an event that was never recorded does not block.
 
-    `aim` is the step whose record it is meant for: a hint for the proof, never trusted.
+    `aim` is the step whose record it is meant for, or an `Aim`, which names its loop too: a hint for the proof, never trusted.
     """
 
     event: Event
-    aim: int | None = None
+    aim: int | Aim | None = None
 
 
 @fast_dataclass(frozen=True, slots=True, eq=False)
 class WaitEvent:
     """A stream waits, before its later work, for what the event's last record marks when this is issued.
 
-    `aim` is the step whose record it is meant for: a hint for the proof, never trusted.
+    `aim` is the step whose record it is meant for, or an `Aim`, which names its loop too: a hint for the proof, never trusted.
     """
 
     stream: str
     event: Event
-    aim: int | None = None
+    aim: int | Aim | None = None
 
 
 @fast_dataclass(frozen=True, slots=True, eq=False)
@@ -126,9 +134,14 @@ class HostWrite:
 
 @fast_dataclass(frozen=True, slots=True, eq=False)
 class SyncStream:
-    """The host waits for all that was issued on a stream before."""
+    """The host waits for all that was issued on a stream before.
+
+    `aim` is the step whose work it is meant for, or an `Aim`: a hint for the proof, never trusted. Without one the proof looks at
+    the step before.
+    """
 
     stream: str
+    aim: int | Aim | None = None
 
 
 @fast_dataclass(frozen=True, slots=True, eq=False)
@@ -153,10 +166,11 @@ class Release:
 class Acquire:
     """The host takes rows back: it waits until whoever they were released to has written them.
 
-    It waits for releases all of whose rows it takes back; of a release of more rows, some may still be written.
+    `aim` is the step whose release it is meant for, or an `Aim`: a hint for the proof, never trusted.
     """
 
     target: Rows
+    aim: int | Aim | None = None
 
 
 OnStream = Copy | Gather | Scatter | CopyBatch | Launch | RecordEvent | WaitEvent

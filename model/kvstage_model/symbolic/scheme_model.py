@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import z3
 
-from ..language.operations import OnStream, Operation, RecordEvent, SyncEvent, WaitEvent, event_of, stream_of
+from ..language.operations import Operation, RecordEvent, event_of, stream_of
 from ..language.parameters import SchemeFunction, declared
 from ..language.scheme import Phase, Scheme
 from ..ordering.axioms import Moment, same_event
@@ -162,24 +162,6 @@ class SchemeModel:
         inside = z3.And(world.term(step) >= 0, world.term(step) < steps)
         merged = merge_paths(world, [(condition, operations) for condition, (_, operations) in results])
         return [(z3.simplify(z3.And(inside, happens)), operation) for happens, operation in merged]
-
-    def aims(self, instance: Instance) -> list[int]:
-        """How far from a step the steps lie whose records its waits aim at. Hints, never trusted."""
-        return [distance for _, distance in self._aims(instance)]
-
-    def aims_for(self, reader: Instance) -> list[int]:
-        """The same, of the waits in the reader's step that hold up the reader itself."""
-        agent = stream_of(reader.operation) if isinstance(reader.operation, OnStream) else None
-        earlier = [found for found in self._aims(reader) if found[0].site.position < reader.site.position]
-        return [distance for wait, distance in earlier if getattr(wait.operation, "stream", None) == agent]
-
-    def _aims(self, instance: Instance) -> list[tuple[Instance, int]]:
-        world, found = self.world, []
-        for other in self.instances("aim", world.index(instance.call), instance.site.phase, world.index(instance.step)):
-            if isinstance(other.operation, SyncEvent | WaitEvent) and other.operation.aim is not None:
-                distance = z3.simplify(world.term(other.operation.aim) - instance.step)
-                found.append((other, world.index(distance)))
-        return found
 
     def on_one_stream(self, record: Operation) -> bool:
         """Whether all records of an event are on one stream, so that an earlier one has ended before the last one has.

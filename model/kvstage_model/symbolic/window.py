@@ -11,6 +11,7 @@ import z3
 
 from ..language.buffers import Access, Rows, overlap
 from ..ordering.axioms import AXIOMS, Edge, Moment, edges, own
+from .aims import aimed_at, aiming_at
 from .scheme_model import Instance, SchemeModel
 from .z3_terms import Term, conjunction, disjunction, implication
 
@@ -64,9 +65,10 @@ class Window:
         """
         steps = {(i.call.get_id(), i.site.phase, i.step.get_id()): i for i in instances}
         for instance in steps.values() if reach else ():
-            step, ahead = self.world.index(instance.step), self.model.aims(instance)
-            near = [[step + distance for distance in ahead], [step - distance for distance in ahead], [step - 1, step + 1]]
-            self.at(self.world.index(instance.call), instance.site.phase, chain.from_iterable(near[:reach]))
+            phase, step = instance.site.phase, instance.step
+            near = [aimed_at(self.model, instance), aiming_at(self.model, instance), [(phase, step - 1), (phase, step + 1)]]
+            for number, at in chain.from_iterable(near[:reach]):
+                self.at(self.world.index(instance.call), number, [self.world.index(at)])
 
     def facts(self) -> list[Term]:
         """Everything that is known: of the indices, of each operation's moments, and of every pair of operations."""

@@ -16,6 +16,7 @@ from kvstage_model.language.operations import reads, writes
 from kvstage_model.language.parameters import SchemeFunction
 from kvstage_model.search.faults import hazard
 from kvstage_model.search.search import search
+from kvstage_model.symbolic.aims import distances
 from kvstage_model.symbolic.scheme_model import Instance
 from kvstage_model.symbolic.window import Window
 
@@ -90,7 +91,7 @@ class _Refill:
     def _users(self, window: Window, fill: Instance) -> list[Instance]:
         """Where a fill's use is looked for: its own step, and the steps whose waits are meant for it."""
         step, call = self.world.index(fill.step), self.world.index(fill.call)
-        steps = [step, *(step - distance for distance in self.result.model.aims(fill))]
+        steps = [step, *(step - distance for distance in distances(self.result.model, fill))]
         return window.at(call, self.result.loop, steps)
 
 

@@ -22,6 +22,7 @@ from kvstage_model.language.parameters import SchemeFunction
 from kvstage_model.language.scheme import CALLER, LOOP, Direction, Result, Scheme
 from kvstage_model.search.faults import wrong_rows
 from kvstage_model.search.search import search
+from kvstage_model.symbolic.aims import distances_for
 from kvstage_model.symbolic.errors import UnsupportedError
 from kvstage_model.symbolic.scheme_model import Instance, SchemeModel
 from kvstage_model.symbolic.window import Window
@@ -106,7 +107,7 @@ class ResultModel:
         if reader.site.phase == self.caller:
             steps = [self.promise.step if reader.step.eq(world.term(self.position)) else self.promised(call, step).step]
             return window.at(call, self.loop, steps)
-        return window.at(call, reader.site.phase, [step, *(step + distance for distance in self.model.aims_for(reader))])
+        return window.at(call, reader.site.phase, [step, *(step + distance for distance in distances_for(self.model, reader))])
 
     def complete(self, window: Window, call: int, instances: list[Instance], reach: int) -> None:
         """Put in what may order the instances: what their calls do once, and the steps near them."""
