@@ -12,7 +12,7 @@ from kvstage_model.symbolic.window import axiom
 
 from ..obligation import Judgement, Obligation, Verdict
 from ..solvers.query import Answer, Asked, Query
-from ..solvers.z3_solver import ask, solve
+from ..solvers.z3_solver import Asking, solve
 from .why_unknown import hint
 
 Review: TypeAlias = Callable[[Judgement, Sequence[Query]], Judgement]
@@ -37,22 +37,22 @@ def judge(obligation: Obligation, *reviews: Review) -> Judgement:
     What must be REFUTED is searched for an instance first: one that breaks it needs no solver.
     """
     begun = time.perf_counter()
-    asked: list[tuple[Query, Asked]] = []
+    asked, asking = list[tuple[Query, Asked]](), Asking()
     counterexample = None
     try:
         if obligation.statement.expected is Verdict.REFUTED:
             counterexample = obligation.search(None)
         if counterexample is None:
-            asked = [(query, ask(query)) for query in obligation.queries()]
+            asked = [(query, asking.ask(query)) for query in obligation.queries()]
         searched = obligation.statement.expected is Verdict.REFUTED
         for number, (query, answer) in enumerate(asked):
             if answer.open and counterexample is None:
-                asked[number] = _widened(query, answer, BEFORE_THE_SEARCH)
+                asked[number] = _widened(asking, query, answer, BEFORE_THE_SEARCH)
                 if asked[number][1].open and not searched:
                     counterexample, searched = obligation.search(None), True
         for number, (query, answer) in enumerate(asked):
             if answer.open and counterexample is None:
-                asked[number] = _widened(query, answer)
+                asked[number] = _widened(asking, query, answer)
     except (UnsupportedError, ParameterError) as reason:
         return Judgement(obligation.statement, Verdict.UNSUPPORTED, time.perf_counter() - begun, reason=str(reason))
     answers = tuple(answer for _, answer in asked)
@@ -74,11 +74,11 @@ def judge(obligation: Obligation, *reviews: Review) -> Judgement:
     return judgement
 
 
-def _widened(query: Query, answer: Asked, times: int | None = None) -> tuple[Query, Asked]:
+def _widened(asking: Asking, query: Query, answer: Asked, times: int | None = None) -> tuple[Query, Asked]:
     """A query that is open, asked again with more facts until it is not, or so many times."""
     while answer.open and query.strengthened is not None and times != 0:
         query = query.strengthened()
-        answer = ask(query).after(answer)
+        answer = asking.ask(query).after(answer)
         times = None if times is None else times - 1
     return query, answer
 

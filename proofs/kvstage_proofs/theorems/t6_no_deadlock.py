@@ -44,10 +44,10 @@ def _ranked(model: SchemeModel, first: int, second: int, calls: int) -> Query:
     call, later = world.integer("call"), world.integer("later call" if calls == 2 else "call")
     mine = window.add("i", call, first, world.integer("i"))
     other = window.add("j", later, second, world.integer("j"))
-    facts, violated, met = [], [], []
+    ranks, violated, met = [], [], []
     for a, b in product(mine, other):
         issued = z3.And(a.exists, b.exists, window.before(a, b))
-        facts.append(z3.Implies(issued, _rank(a) < _rank(b)))
+        ranks.append(z3.Implies(issued, _rank(a) < _rank(b)))
         met.append(issued)
         violated += [
             z3.And(issued, world.formula(edge.when), _time(a, edge.earlier) > _time(b, edge.later))
@@ -57,8 +57,8 @@ def _ranked(model: SchemeModel, first: int, second: int, calls: int) -> Query:
         violated += [z3.And(a.exists, _time(a, rule.earlier) > _time(a, rule.later)) for rule in own(a.operation)]
     order = world.term(call) < world.term(later) if calls == 2 else z3.BoolVal(True, world.context)
     names = f"{model.names[first]} and {model.names[second]}{' of a later call' if calls == 2 else ''}"
-    premise = z3.And(order, _any(world, met))
-    return Query(f"{names}: issue order satisfies every axiom", [*world.facts, *facts], premise, _any(world, violated), world.hint)
+    premise = z3.And(order, _any(world, met), *ranks)
+    return Query(f"{names}: issue order satisfies every axiom", world.facts, premise, _any(world, violated), world.hint)
 
 
 def _any(world: World, terms: list[Term]) -> Term:
