@@ -21,6 +21,7 @@ ALLOWED = {
     "kvstage_model.schemes": "language",
     "kvstage_model.schedules": "language ordering",
     "kvstage_model.traces": "language ordering",
+    "kvstage_model.tier": "",
     "kvstage_model.symbolic": "language ordering z3",
     "kvstage_model.simulation": "language ordering schedules",
     "kvstage_model.search": "language ordering schedules simulation",
@@ -46,6 +47,7 @@ ALLOWED = {
         "arguments batch calls costs devices errors pool selection transfer kvstage_model.language kvstage_model.schemes torch"
     ),
     "kvstage.ops": "errors pool stager torch",
+    "kvstage.tier": "arguments batch errors pool stager kvstage_model.language kvstage_model.tier numpy torch",
     "kvstage": (
         "batch checked costs devices errors ops pool runtime selection stager transfer kvstage_model.language kvstage_model.schemes"
     ),
@@ -61,12 +63,14 @@ ALLOWED = {
     "kvstage_proofs.obligation": "solvers kvstage_model.search",
     "kvstage_proofs.theorems": (
         "obligation solvers kvstage_model.language kvstage_model.ordering kvstage_model.schedules kvstage_model.schemes "
-        "kvstage_model.search kvstage_model.simulation kvstage_model.symbolic z3"
+        "kvstage_model.search kvstage_model.simulation kvstage_model.symbolic kvstage_model.tier z3"
     ),
     "kvstage_proofs.judging": (
         "obligation solvers theorems kvstage_model.language kvstage_model.ordering kvstage_model.search kvstage_model.symbolic z3"
     ),
-    "kvstage_proofs.catalogue": "judging obligation theorems kvstage_model.language kvstage_model.schemes kvstage_model.symbolic",
+    "kvstage_proofs.catalogue": (
+        "judging obligation theorems kvstage_model.language kvstage_model.schemes kvstage_model.symbolic kvstage_model.tier"
+    ),
     "kvstage_proofs.targets": "catalogue obligation theorems kvstage_model.language kvstage_model.symbolic",
     "kvstage_proofs.reports": (
         "judging obligation solvers targets theorems kvstage_model.language kvstage_model.ordering kvstage_model.schemes "

@@ -97,6 +97,8 @@ class Stager:
         chosen = _chosen(device, scheme, costs)
         self.costs: Costs | None = chosen.costs if isinstance(chosen, Auto) else None
         """What "auto" picks by: pass it to other stagers of the device, so that it is measured once."""
+        self.device = device
+        """What it moves rows on."""
         self._calls = Calls(device, chosen, slots, pinned_bytes, on_transfer)
 
     def read(

@@ -28,7 +28,7 @@ from ..theorems.t4_fewest_waits import T4_LOWER
 from ..theorems.t5_removals import removals
 from ..theorems.t6_no_deadlock import T6
 from ..theorems.t7_bounds import T7
-from . import between_calls, engine_patterns, ring_depths
+from . import between_calls, engine_patterns, host_tier, ring_depths
 
 OF_A_SCHEME = (T1, T3, T6, T7)
 """The theorems that every scheme which states a result must satisfy."""
@@ -65,6 +65,7 @@ def catalogue() -> Iterator[Obligation]:
     yield from ring_depths.findings()
     yield from between_calls.obligations()
     yield from engine_patterns.obligations()
+    yield from host_tier.obligations()
 
 
 def directions(entry: SchemeEntry) -> tuple[tuple[str, SchemeFunction], ...]:
