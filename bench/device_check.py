@@ -2,7 +2,7 @@
 
 First the tests that need one, each in the same process as the others; then the caches of a GLM-5.3-Flash prefill (its row
 widths, random bytes), read and written by every scheme, verified before they are timed, and beside the time the one that
-the cost model expects. Exit 0 where all tests pass and all bytes are right, 1 where not, 2 without an accelerator.
+the cost model expects. Exit 0 if all tests pass and all bytes are right, 1 where not, 2 without an accelerator.
 """
 
 import argparse

@@ -35,7 +35,7 @@ def measure_step(
 ) -> dict[str, Any]:
     """The report: JSON as it is. `tokens` must be a multiple of 16. `wait_policy` says how OpenMP's threads wait.
 
-    Raises DifferentError or WrongReplayError where a scheme changed a byte, before its time counts.
+    Raises DifferentError or WrongReplayError if a scheme changed a byte, before its time counts.
     """
     transformers.utils.logging.set_verbosity_error()  # it says once a layer that it has no quick kernels for a CPU
     machine = _machine(wait_policy)  # its load, before this process adds to it

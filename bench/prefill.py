@@ -29,7 +29,7 @@ BY = ("library", "by hand")
 
 
 def main(argv: list[str]) -> int:
-    """Print the table. Exit 1 where a leg moved wrong bytes, 2 on a usage error or without transformers."""
+    """Print the table. Exit 1 if a leg moved wrong bytes, 2 on a usage error or without transformers."""
     parser = argparse.ArgumentParser(prog="python -m bench prefill", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the same numbers there, as JSON")
     fewer = f"rows of each cache (default {TOKENS}); fewer for a quick look or a test"

@@ -25,7 +25,7 @@ def record(model: Any, ids: torch.Tensor, chunk: int, decodes: int, device: Devi
     """Prefills `ids` in chunks, then decodes so many tokens: by no staging first, then by every scheme.
 
     A recording of the prefill, and one of the first decode step where there is one. Every other decode step is one more
-    sample of its rest. Raises DifferentError where a scheme changed one bit of the logits or of a cached row.
+    sample of its rest. Raises DifferentError if a scheme changed one bit of the logits or of a cached row.
     """
     plain = forward(model, ids, chunk, decodes, device, "none")
     compared, staged = 0, []

@@ -58,7 +58,7 @@ class Leg:
 def measure(
     replay: Replay, recordings: Iterable[Recording], schemes: Iterable[str] = SCHEMES, *, rounds: int = ROUNDS, once: float
 ) -> list[Leg]:
-    """First the pairs of identical runs, then the rounds. Raises WrongReplayError where a run left wrong bytes.
+    """First the pairs of identical runs, then the rounds. Raises WrongReplayError if a run left wrong bytes.
 
     A leg with more than `once` waits runs in the first round alone: noise averages out in so many. No pairs of per_row: they
     would double the time, and it does what per_block does, 32 times as often.

@@ -11,7 +11,7 @@ VARIABLE = "OMP_WAIT_POLICY"
 
 
 def main(argv: list[str]) -> int:
-    """Print the tables. Exit 1 where a scheme changed a byte, 2 on a usage error or without transformers."""
+    """Print the tables. Exit 1 if a scheme changed a byte, 2 on a usage error or without transformers."""
     parser = argparse.ArgumentParser(prog="python -m bench step", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the same numbers there, as JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the share of the step over history length there, as SVG")

@@ -7,7 +7,7 @@
 An operator takes tensors and numbers, no objects: so a stager goes by its number, which is a constant of what is compiled.
 `pool` is a tensor [num_blocks, block_size, *row] as for `PagedPool`, `block_table` an int32 or int64 tensor on the CPU, `rows`
 [n, *row]; `start` and `stop` may change from call to call without a new compilation. Each call comes behind the caller's
-current stream and waits for its rows: what it returns can be used. All errors are those of the stager; ClosedError where
+current stream and waits for its rows: what it returns can be used. All errors are those of the stager; ClosedError if
 no stager of that number lives. There is no gradient: rows come and go as bytes, and a pool or rows that require grad leave
 no trace.
 """
@@ -25,7 +25,7 @@ from .stager import Stager
 
 
 class _Numbers:
-    """The stagers that have a number, as long as somebody else holds them."""
+    """The stagers that have a number, as long as another party holds them."""
 
     def __init__(self) -> None:
         self._next = count(1)

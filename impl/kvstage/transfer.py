@@ -71,7 +71,7 @@ class Transfer(Generic[R]):
         self.cancelled = False
         self._released = False
         self.choice: Choice | None = None
-        """What `scheme="auto"` has picked, and why; None where the stager was told which scheme to run."""
+        """What `scheme="auto"` has picked, and why; None if the stager was told which scheme to run."""
 
     @property
     def stats(self) -> Stats:
@@ -103,14 +103,14 @@ class Transfer(Generic[R]):
 
         `stream` is what the device takes for one: a torch stream, or a name; None: the current stream of the calling
         thread. It does not tell the host anything, so `result()` is refused still: kernels take what the caller
-        passed as `out`, or the pool. Raises DeviceError where the host has to convert the rows first.
+        passed as `out`, or the pool. Raises DeviceError if the host has to convert the rows first.
         """
         self.check_stream()
         if self._pending is not None:
             self._pending.wait_stream(stream)
 
     def check_stream(self) -> None:
-        """Raises DeviceError where a stream can't wait for the rows: the host has to convert them first."""
+        """Raises DeviceError if a stream can't wait for the rows: the host has to convert them first."""
         if self._convert is not None:
             raise DeviceError("this read converts its rows at the host, which has to wait for them: call wait()")
 
@@ -166,7 +166,7 @@ class Transfer(Generic[R]):
 
     @property
     def stream(self) -> str | None:
-        """The device's stream that the rows are under way on; None where the call has finished them."""
+        """The device's stream that the rows are under way on; None if the call has finished them."""
         return None if self._pending is None else self._pending.stream
 
     def _arrived(self) -> None:

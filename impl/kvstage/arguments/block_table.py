@@ -65,7 +65,7 @@ def touched_blocks(
     """The blocks that rows [start, stop) touch; the rest of the table is not read.
 
     Where they are those of `last`, which were checked when they were found, that object is returned. Raises
-    TableTooShortError, BlockIdError, LayoutError or DeviceError, and DuplicateBlockError where `distinct`.
+    TableTooShortError, BlockIdError, LayoutError or DeviceError, and DuplicateBlockError if `distinct`.
     """
     length = table_length(table)
     size = pool.block_size
@@ -95,7 +95,7 @@ def touched_blocks(
 
 
 def _int64s(pool: PagedPool, chosen: Any, first: int) -> bytes:
-    """Entries of a table, from its entry `first` on, as the bytes of int64. Raises BlockIdError where one is no integer."""
+    """Entries of a table, from its entry `first` on, as the bytes of int64. Raises BlockIdError if one is no integer."""
     if isinstance(chosen, torch.Tensor):
         chosen = chosen.numpy()
     if isinstance(chosen, np.ndarray):
@@ -111,7 +111,7 @@ def _int64s(pool: PagedPool, chosen: Any, first: int) -> bytes:
 
 
 def table_length(table: Any) -> int:
-    """How many entries a block table has. Raises LayoutError or DeviceError where it is none that the library takes."""
+    """How many entries a block table has. Raises LayoutError or DeviceError if it is none that the library takes."""
     if isinstance(table, np.ndarray | torch.Tensor):
         if isinstance(table, torch.Tensor) and table.device.type != "cpu":
             raise DeviceError(f"the block table is on {table.device}, and reading it would wait for that device: pass a CPU copy")
@@ -135,7 +135,7 @@ def _check_slices(table: Sequence[Any]) -> None:
 
 
 def _refuse_tensors(entries: Iterable[Any]) -> None:
-    """Raises LayoutError where there is a tensor among them: to read the number of one waits for its device."""
+    """Raises LayoutError if there is a tensor among them: to read the number of one waits for its device."""
     if any(issubclass(kind, torch.Tensor) for kind in set(map(type, entries))):
         raise LayoutError(
             "the block table lists tensors, and reading each of them would wait for its device: pass integers, or one CPU tensor "

@@ -17,7 +17,7 @@ PAYLOAD, QUIET = 0x7F, 0x40
 
 
 def dtype_at_host(pool: PagedPool, dtype: torch.dtype | None) -> torch.dtype:
-    """The dtype that the caller wants at the host. Raises LayoutError where rows of the pool can't be converted to it."""
+    """The dtype that the caller wants at the host. Raises LayoutError if rows of the pool can't be converted to it."""
     if dtype is None or dtype == pool.dtype:
         return pool.dtype
     if (pool.dtype, dtype) != (torch.bfloat16, torch.float32):

@@ -11,9 +11,9 @@ from .block_table import BlockTable, table_length, touched_blocks
 
 
 def copying(source: PagedPool, source_blocks: BlockTable, target: PagedPool, target_blocks: BlockTable) -> Scheme | None:
-    """The scheme that copies all blocks of one table to those of the other one, in order; None where there is none.
+    """The scheme that copies all blocks of one table to those of the other one, in order; None if there is none.
 
-    Its `result.pool` is the pool with the smaller blocks. Raises a KVStageError where pools or tables don't fit.
+    Its `result.pool` is the pool with the smaller blocks. Raises a KVStageError if pools or tables don't fit.
     """
     _check_pools(source, target)
     into_larger = source.block_size <= target.block_size

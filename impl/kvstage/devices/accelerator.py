@@ -37,7 +37,7 @@ class AcceleratorDevice:
     interrupted.
 
     A context manager: leaving it closes the device. `copies`, `launches` (kernels) and `waits` (those that may block the
-    host) count what was asked for since it was made. Raises DeviceError where there is no such accelerator; ForkedError where it
+    host) count what was asked for since it was made. Raises DeviceError if there is no such accelerator; ForkedError if it
     is used in a process that was forked after it was made.
     """
 
@@ -54,7 +54,7 @@ class AcceleratorDevice:
         self._memory = self._torch.Stream(device=self.device)
 
     def view(self, memory: Memory, tensor: torch.Tensor) -> torch.Tensor:
-        """The tensor itself. Raises DeviceError where it is not in that kind of memory, or on another device."""
+        """The tensor itself. Raises DeviceError if it is not in that kind of memory, or on another device."""
         wanted = {Memory.DEVICE: f"on {self.device}", Memory.PINNED: "in pinned host memory", Memory.PAGEABLE: "on the CPU"}
         if memory is Memory.DEVICE:
             fits = tensor.device == self.device
@@ -191,7 +191,7 @@ class AcceleratorDevice:
 
 
 def _accelerator(device: torch.device | str | None) -> torch.device:
-    """The device with its index. Raises DeviceError where there is none."""
+    """The device with its index. Raises DeviceError if there is none."""
     found = torch.accelerator.current_accelerator() if device is None else torch.device(device)
     if found is None or not torch.accelerator.is_available() or found.type != _type_of_accelerator():
         raise DeviceError(f"torch has no accelerator {device or ''} here: use HostDevice, or ThreadDevice for tests, on the CPU")

@@ -44,7 +44,7 @@ class Device(Protocol[B, E]):
     def view(self, memory: Memory, tensor: torch.Tensor) -> B:
         """A handle on a uint8 tensor [slots, rows, row_bytes], sharing its memory.
 
-        Raises DeviceError where the tensor is not in that kind of memory, or can't be reached from this device.
+        Raises DeviceError if the tensor is not in that kind of memory, or can't be reached from this device.
         """
         ...  # pragma: no cover
 
@@ -96,7 +96,7 @@ class Device(Protocol[B, E]):
     def order_before(self, event: E, stream: object) -> None:
         """What the caller puts on a stream of his from now on begins after what the event marks. The host goes on.
 
-        None is the stream that the calling thread works on. Raises DeviceError where there is no such stream.
+        None is the stream that the calling thread works on. Raises DeviceError if there is no such stream.
         """
         ...  # pragma: no cover
 

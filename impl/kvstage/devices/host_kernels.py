@@ -69,7 +69,7 @@ class HostKernels:
                 _blocks(target)[part.slots] = _packed(rows, part)
 
     def _parts(self, index: Index, pool: Bytes) -> list[IndexRun]:
-        """The parts of an index. Raises IndexError where one reaches beyond the pool, before any is moved."""
+        """The parts of an index. Raises IndexError if one reaches beyond the pool, before any is moved."""
         size, last = pool.shape[1], self._last
         if last is not None and last[0] is index and last[1] == size:
             parts = last[2]

@@ -103,7 +103,7 @@ class RecordingDevice(Generic[B, E]):
         return self.memories.resolved([noted.issued for noted in self.noted])
 
     def trace(self) -> Trace:
-        """What was issued, and in which order it happened. Raises RecorderError where two host threads were at work at once."""
+        """What was issued, and in which order it happened. Raises RecorderError if two host threads were at work at once."""
         noted = tuple(self.noted)
         for first, second in pairwise(noted):
             if first.thread != second.thread and second.begin < first.end:

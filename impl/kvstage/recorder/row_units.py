@@ -68,7 +68,7 @@ class RowUnits:
         return Paged(shared.whole, Listed(places), 0, len(places))
 
     def _buffer(self, access: Access) -> Buffer | None:
-        """The buffer of an access; somebody else's stands for the one of its name and size."""
+        """The buffer of an access; another party's stands for the one of its name and size."""
         return access.buffer if access.buffer in self._lies else self._known.get(_key(access.buffer))
 
     def _memory(self, access: Access) -> _Shared | None:

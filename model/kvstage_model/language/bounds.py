@@ -74,7 +74,7 @@ def _some(access: Access, row: int) -> tuple[Rows, bool]:
 
 
 def broken_bound(operation: Operation) -> str | None:
-    """The first demand that a concrete operation does not meet, in words; None where it meets all."""
+    """The first demand that a concrete operation does not meet, in words; None if it meets all."""
     most = max((access.count for access in (*reads(operation), *writes(operation)) if isinstance(access, Paged)), default=1)
     for row, other in product(range(max(1, most)), repeat=2):
         for clause in bounds(operation, row, other):

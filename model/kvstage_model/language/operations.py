@@ -157,7 +157,7 @@ class QueryEvent:
 
 @fast_dataclass(frozen=True, slots=True, eq=False)
 class Release:
-    """The host hands rows to somebody else, such as a network card, who may write them from now on."""
+    """The host hands rows to another party, such as a network card, who may write them from now on."""
 
     target: Rows
 

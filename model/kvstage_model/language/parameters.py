@@ -66,7 +66,7 @@ class Declared:
 
 
 def declared(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """The parameters of a scheme function, in order. Raises ParameterError where a range is missing."""
+    """The parameters of a scheme function, in order. Raises ParameterError if a range is missing."""
     if isinstance(function, Declared):
         return function.parameters
     hints = get_type_hints(function, include_extras=True)

@@ -139,7 +139,7 @@ class Scheme:
 class Session(Scheme):
     """Several loops, one after the other, as one call: schemes, and what the caller does before, between and after them.
 
-    It states no result: it is judged on its hazards and bounds. Raises PhaseNameError where two phases have one name, or one
+    It states no result: it is judged on its hazards and bounds. Raises PhaseNameError if two phases have one name, or one
     is called "caller": that is the name of what the caller of a scheme does after it, of which less is demanded.
     """
 

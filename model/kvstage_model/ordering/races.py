@@ -216,7 +216,7 @@ def _meet(first: Access, second: Access) -> bool:
 def common(operation: Operation, other: Operation) -> tuple[str, Access]:
     """What an operation does with the first rows that it has in common with another one: "writes" or "reads", and which.
 
-    At least one of the two writes them. Raises ValueError where they have none in common.
+    At least one of the two writes them. Raises ValueError if they have none in common.
     """
     for verb, mine in (*(("writes", access) for access in writes(operation)), *(("reads", access) for access in reads(operation))):
         for theirs in (*writes(other), *(reads(other) if verb == "writes" else ())):

@@ -21,7 +21,7 @@ class NothingAsynchronousError(Exception):
 
 
 def exhaustive(run: Callable[[Schedule], T], most: int = MOST_SCHEDULES) -> Iterator[tuple[Schedule, T]]:
-    """Runs the code under every schedule. Raises TooManySchedulesError where there are more than `most`."""
+    """Runs the code under every schedule. Raises TooManySchedulesError if there are more than `most`."""
     first: tuple[int, ...] | None = ()
     made = 0
     while first is not None:
@@ -48,7 +48,7 @@ def delays(run: Callable[[Schedule], T]) -> Iterator[tuple[Schedule, T]]:
     """Runs the code in issue order, then once for each half of each asynchronous operation, with that half held back.
 
     Every two accesses that may overlap do overlap in one of these runs. `run` must drain its machine. Raises
-    NothingAsynchronousError where nothing was issued on a stream.
+    NothingAsynchronousError if nothing was issued on a stream.
     """
     counting = _Counting()
     result = run(counting)

@@ -81,7 +81,7 @@ class ReplayError(Exception):
 class Replay:
     """The order of a trace, move by move. Where it is used up, streams finish as the host needs it.
 
-    Use a new one for each run. Raises ReplayError where the run can't follow.
+    Use a new one for each run. Raises ReplayError if the run can't follow.
     """
 
     def __init__(self, trace: Trace) -> None:

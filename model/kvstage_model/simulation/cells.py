@@ -30,7 +30,7 @@ class Token:
 
 
 Content: TypeAlias = tuple[Token | None, Token | None]
-"""The two halves of a cell; None where nothing was ever written."""
+"""The two halves of a cell; None if nothing was ever written."""
 
 
 def cells(access: Access) -> tuple[Cell, ...]:
@@ -48,7 +48,7 @@ class BoundsError(ValueError):
 
 
 def demand_bounds(issued: Issued) -> None:
-    """Raises BoundsError where an operation leaves its buffers, overlaps itself, or its two sides differ in length."""
+    """Raises BoundsError if an operation leaves its buffers, overlaps itself, or its two sides differ in length."""
     broken = broken_bound(issued.operation)
     if broken is not None:
         raise BoundsError(f"{describe(issued)}: {_outside(issued.operation) or f'not so: {broken}'}")

@@ -91,7 +91,7 @@ class Machine:
         self.block(lambda: last is None or last.ended, label)
 
     def block(self, until: Callable[[], bool], label: object) -> None:
-        """Blocks the host until a condition holds. Raises DeadlockError where it doesn't hold when all streams are idle."""
+        """Blocks the host until a condition holds. Raises DeadlockError if it doesn't hold when all streams are idle."""
         self.log.append((label, Moment.BEGIN))
         self._turn(until)
         self.log.append((label, Moment.END))

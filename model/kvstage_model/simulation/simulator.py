@@ -123,7 +123,7 @@ class _Run:
 
     @staticmethod
     def _happen(memory: Cells, operation: Operation, index: int, halves: tuple[int, ...] = (0, 1)) -> None:
-        """Half of an operation's bytes, or all: rows are moved, or the bytes of somebody else put there."""
+        """Half of an operation's bytes, or all: rows are moved, or the bytes of another party put there."""
         for half in halves:
             for source, target in moves(operation):
                 memory.move(source, target, half)

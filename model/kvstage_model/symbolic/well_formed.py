@@ -17,7 +17,7 @@ from .z3_terms import Term
 
 
 def check_operation(world: World, scheme: Scheme, operation: Operation) -> None:
-    """Raises UnsupportedError where an operation's rows are not numbers of rows in buffers that the scheme lists."""
+    """Raises UnsupportedError if an operation's rows are not numbers of rows in buffers that the scheme lists."""
     for field in fields(operation):
         if isinstance(getattr(operation, field.name), list):
             raise UnsupportedError(f"a {type(operation).__name__} whose {field.name} is a list, which may change: make it a tuple")
@@ -37,7 +37,7 @@ def check_operation(world: World, scheme: Scheme, operation: Operation) -> None:
 
 
 def check_answers(world: World, step: int, operations: Sequence[Operation]) -> None:
-    """Raises UnsupportedError where the answer of a query is anything but a flag of this step, or of another query too.
+    """Raises UnsupportedError if the answer of a query is anything but a flag of this step, or of another query too.
 
     A driver answers each query anew: an answer that follows from another number would rule out what may happen.
     """
@@ -56,7 +56,7 @@ def flags_asked(operations: Sequence[Operation]) -> frozenset[str]:
 
 
 def check_flags_of_phases(phases: Iterable[tuple[str, frozenset[str]]]) -> None:
-    """Raises UnsupportedError where queries of two phases take their answers from the same flags.
+    """Raises UnsupportedError if queries of two phases take their answers from the same flags.
 
     Step i of one phase and step i of another are asked at different moments, so a driver may answer them differently.
     """

@@ -42,7 +42,7 @@ def check(trace: Trace, schemes: Scheme | Sequence[Scheme]) -> tuple[Violation, 
 
     A cut trace may end in the middle of what happens, but its program must be whole. What the caller does (phase
     "caller") is not the scheme's, and may be anything that keeps clear of the scheme's accesses. Raises EmptyTraceError,
-    TraceTooLargeError, and TraceError where the calls are not as many as the schemes.
+    TraceTooLargeError, and TraceError if the calls are not as many as the schemes.
     """
     if not trace.program or not trace.events:
         raise EmptyTraceError("the trace is empty: nothing was issued, or nothing has happened, so it can't show anything")

@@ -29,7 +29,7 @@ class Document:
 
 
 def read_file(path: Path) -> Document:
-    """The trace in a regular file. Raises TraceError as `read` does, and OSError where the file can't be read."""
+    """The trace in a regular file. Raises TraceError as `read` does, and OSError if the file can't be read."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise TraceNotAFileError(f"{path} is no regular file: write the trace to one, for reading a pipe or a device may never end")
     with path.open("rb") as stream:

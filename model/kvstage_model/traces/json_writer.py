@@ -21,7 +21,7 @@ Arguments = Mapping[str, Any]
 def as_json(trace: Trace, arguments: Sequence[Arguments] = ()) -> str:
     """The trace as text, which ends in a newline. `arguments` has those of each call, where it is known what was called.
 
-    Raises ValueError where two buffers of one name differ, and EmptyTraceError where nothing was issued or has happened.
+    Raises ValueError if two buffers of one name differ, and EmptyTraceError if nothing was issued or has happened.
     """
     if not trace.program or not trace.events:
         raise EmptyTraceError("the trace is empty: nothing was issued, or nothing has happened, so it can't show anything")

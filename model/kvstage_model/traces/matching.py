@@ -85,7 +85,7 @@ class Departure:
 
 
 def departure(found: Sequence[Issued], wanted: Sequence[Issued], names: Names) -> Departure | None:
-    """The first operation of a program that is not the scheme's; None where it issues all of `wanted`, and nothing else.
+    """The first operation of a program that is not the scheme's; None if it issues all of `wanted`, and nothing else.
 
     A wait for a stream may be made through an event that is recorded there: the same by A4 and A5. The copies of a batch
     may come one by one: more order than it promises.

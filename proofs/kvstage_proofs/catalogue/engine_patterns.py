@@ -1,4 +1,4 @@
-"""Loops with more than copies and waits: free flags that are asked for, batches of copies, rows lent to somebody else.
+"""Loops with more than copies and waits: free flags that are asked for, batches of copies, rows lent to another party.
 
 Each stands for a pattern of serving engines, and each has the mistake that is made in it.
 """

@@ -81,7 +81,7 @@ def _check(arguments: argparse.Namespace) -> int:
 def schemes_named(target: str) -> tuple[SchemeFunction, ...]:
     """The one scheme that a name or `file.py:scheme` stands for: as it is proved, and as the library calls it, if it does.
 
-    The one takes any runs of rows, the other a block table. Raises TargetError where it stands for none, or for several.
+    The one takes any runs of rows, the other a block table. Raises TargetError if it stands for none, or for several.
     """
     if is_file(target):
         return (load(target),)

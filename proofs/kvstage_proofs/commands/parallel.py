@@ -26,7 +26,7 @@ def judge_all(
 ) -> Iterator[Judgement]:
     """The judgements on `stated`, which are the obligations of `targets`, in order.
 
-    Calls `progress` with the number of judgements that are there, each time one more is. Raises RunnerError where a
+    Calls `progress` with the number of judgements that are there, each time one more is. Raises RunnerError if a
     worker dies; an error in a worker is raised here.
     """
     workers = processes(len(stated))

@@ -155,7 +155,7 @@ class _Progress:
 def _replacing(file: Path | None) -> Iterator[Callable[[str], None]]:
     """A function that puts a text in the place of `file`. It can be written from here on, so that the proofs aren't in vain.
 
-    Where it is never called the old file stays. Raises OutputError where the file can't be written.
+    Where it is never called the old file stays. Raises OutputError if the file can't be written.
     """
     if file is None:
         yield lambda text: None

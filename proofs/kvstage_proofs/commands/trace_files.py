@@ -63,7 +63,7 @@ FORMATS: dict[str, Format] = {
 def subjects(target: str) -> dict[str, SchemeFunction]:
     """What a target names, by name, each with its broken variants: `ring`, `ring.read`, `file.py:scheme`.
 
-    Raises TargetError where it names no scheme, SchemeError for a file's that can't be used.
+    Raises TargetError if it names no scheme, SchemeError for a file's that can't be used.
     """
     if is_file(target):
         function = load(target)

@@ -42,7 +42,7 @@ class VersionRun:
 
 
 def run(version: str, targets: Sequence[str], folder: Path) -> VersionRun:
-    """Proves the targets under one version, in `folder`. Raises VersionError where it can't."""
+    """Proves the targets under one version, in `folder`. Raises VersionError if it can't."""
     python = _environment(version, folder / "environment")
     for package in PACKAGES:
         shutil.copytree(package, folder / "packages" / package.name)  # on the path they are alone: no other z3, no torch

@@ -22,7 +22,7 @@ class CrosscheckError(Exception):
 
 
 def require_cvc5() -> None:
-    """Raises CrosscheckError where cvc5 is not installed."""
+    """Raises CrosscheckError if cvc5 is not installed."""
     if find_spec(SOLVER) is None:
         raise CrosscheckError("the second solver, cvc5, is not installed: pip install 'kvstage[crosscheck]'")
 
@@ -37,7 +37,7 @@ def version() -> str:
 def solve_smtlib(text: str) -> tuple[Answer, int]:
     """cvc5's answer to SMT-LIB text with one question, and the resources that it took. Anything but sat or unsat is UNKNOWN.
 
-    Raises CrosscheckError where cvc5 can't read the text.
+    Raises CrosscheckError if cvc5 can't read the text.
     """
     import cvc5
 

@@ -21,7 +21,7 @@ DECLARED = re.compile(r"^\(declare-fun (\|[^|]*\||[^ ]+) .*\n", re.MULTILINE)
 
 
 def core(assertions: Sequence[Term]) -> list[Term] | None:
-    """Some of the assertions that can't hold together, as z3 finds them; None where it does not say so."""
+    """Some of the assertions that can't hold together, as z3 finds them; None if it does not say so."""
     solver = _solver(assertions)
     signs = track(solver, assertions)
     if solver.check() != z3.unsat:
@@ -30,7 +30,7 @@ def core(assertions: Sequence[Term]) -> list[Term] | None:
 
 
 def witness(assertions: Sequence[Term]) -> str | None:
-    """The assertions as SMT-LIB text, each symbol and function in them defined as z3 finds it; None where it finds nothing."""
+    """The assertions as SMT-LIB text, each symbol and function in them defined as z3 finds it; None if it finds nothing."""
     solver = _solver(assertions)
     assert_fast(solver, assertions)
     if solver.check() != z3.sat:

@@ -40,7 +40,7 @@ def of_file(target: str) -> Iterator[Obligation]:
 
 
 def load(target: str) -> Declared:
-    """The scheme function that `file.py:scheme` names, guarded. Raises SchemeError where there is none."""
+    """The scheme function that `file.py:scheme` names, guarded. Raises SchemeError if there is none."""
     shown, name = _split(target)
     if not os.path.isfile(shown):
         raise SchemeFileError(f"there is no file {shown!r}")
@@ -106,7 +106,7 @@ def _imported(file: str) -> ModuleType:
 
 
 def _states_a_result(function: Declared, target: str) -> bool:
-    """Whether a scheme states a result. Raises SchemeError where it has no operation at all."""
+    """Whether a scheme states a result. Raises SchemeError if it has no operation at all."""
     try:
         model = SchemeModel(function)
         call, step = model.world.integer("call"), model.world.integer("i")

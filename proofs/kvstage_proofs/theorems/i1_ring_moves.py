@@ -51,7 +51,7 @@ class RingMove:
 
     name: str
     agent: str | None
-    """HOST or STREAM; None where the host only passes by what it has no item for, and the machine sees nothing."""
+    """HOST or STREAM; None if the host only passes by what it has no item for, and the machine sees nothing."""
     may: Callable[[State], bool]
     after: Callable[[State], State]
     act: Act | None = None

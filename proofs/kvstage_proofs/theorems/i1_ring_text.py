@@ -64,7 +64,7 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """An operation of a concrete step. `item` is None where it names none."""
+    """An operation of a concrete step. `item` is None if it names none."""
 
     kind: type[Operation]
     slot: int
@@ -82,7 +82,7 @@ class _Instance:
 
 
 def ring_of(function: SchemeFunction) -> Ring:
-    """The ring that a scheme function of runs and a number of slots states. Raises UnsupportedError where it states none."""
+    """The ring that a scheme function of runs and a number of slots states. Raises UnsupportedError if it states none."""
     sizes = product(range(1, MOST_SLOTS + 1), range(1, MOST_ITEMS + 1))
     instances = [_instance(instance_of(function, slots, items), slots, items) for slots, items in sizes]
     kinds = [seen.kind for seen in max((step for instance in instances for step in instance.steps), key=len)]

@@ -80,7 +80,7 @@ class _Pairs:
 
 
 def _clash(window: Window, first: Instance, second: Instance) -> Term | None:
-    """That two operations touch a common row, at least one of them writing; None where their buffers rule it out."""
+    """That two operations touch a common row, at least one of them writing; None if their buffers rule it out."""
     pairs = [pair for pair in conflicts(first.operation, second.operation) if pair[0].buffer.name == pair[1].buffer.name]
     return z3.Or([window.meet(mine, other) for mine, other in pairs]) if pairs else None
 

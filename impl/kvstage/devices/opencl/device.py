@@ -47,7 +47,7 @@ class OpenCLDevice(Timing, NamedStreams):
     Waits can be interrupted. A failure is raised by each wait for the first event recorded behind it.
     What `timed` gives are the driver's own times. Tensors are written unseen by their version counters.
 
-    Raises OpenCLMissingError where there is no pyopencl or no driver for the CPU; ForkedError where it is used in a process
+    Raises OpenCLMissingError if there is no pyopencl or no driver for the CPU; ForkedError if it is used in a process
     that was forked after it was made: the driver's threads are in the parent alone.
     """
 
@@ -82,7 +82,7 @@ class OpenCLDevice(Timing, NamedStreams):
         return torch.empty(size, dtype=torch.uint8, device="cpu")
 
     def copy(self, stream: str, source: OpenCLRows, target: OpenCLRows) -> None:
-        """Enqueues a copy. Raises DeviceError where the two sides differ in size."""
+        """Enqueues a copy. Raises DeviceError if the two sides differ in size."""
         size = source.array.nbytes
         if size != target.array.nbytes:
             raise DeviceError(f"a copy of {size} bytes to {target.array.nbytes} bytes: both sides must have the same shape")
@@ -98,14 +98,14 @@ class OpenCLDevice(Timing, NamedStreams):
         self.copies += 1
 
     def gather(self, stream: str, source: OpenCLRows, index: Index, target: OpenCLRows) -> None:
-        """Enqueues a kernel that packs rows of a pool. Raises DeviceError where a number is no row of it."""
+        """Enqueues a kernel that packs rows of a pool. Raises DeviceError if a number is no row of it."""
         queue, number, wait_for = self._next_work(stream)
         event, listed = self._mover.gather(queue.commands, source, index, target, wait_for)
         self._put(queue, number, event, source, target, listed)
         self.launches += 1
 
     def scatter(self, stream: str, source: OpenCLRows, target: OpenCLRows, index: Index) -> None:
-        """Enqueues a kernel that unpacks rows into a pool. Raises DeviceError where a number is no row of it."""
+        """Enqueues a kernel that unpacks rows into a pool. Raises DeviceError if a number is no row of it."""
         queue, number, wait_for = self._next_work(stream)
         event, listed = self._mover.scatter(queue.commands, source, target, index, wait_for)
         self._put(queue, number, event, source, target, listed)

@@ -19,7 +19,7 @@ class Driver:
 
 
 def find() -> Driver:
-    """The first OpenCL device that is a CPU. Raises OpenCLMissingError where there is none."""
+    """The first OpenCL device that is a CPU. Raises OpenCLMissingError if there is none."""
     try:
         cl: Any = import_module("pyopencl")
     except ImportError as error:

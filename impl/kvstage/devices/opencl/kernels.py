@@ -95,7 +95,7 @@ def cut(index: Index, size: int) -> Cut:
 
 
 def runs(pool: OpenCLRows, cut: Cut | None, packed: OpenCLRows) -> Runs:
-    """The runs of a cut, in their order; None is of no rows. Raises DeviceError where the pool or the target lacks such rows."""
+    """The runs of a cut, in their order; None is of no rows. Raises DeviceError if the pool or the target lacks such rows."""
     slots, size, row_bytes = pool.array.shape
     rows = int(cut.count.sum()) if cut else 0
     if packed.array.shape != (rows, row_bytes):

@@ -46,7 +46,7 @@ class MemoryObjects:
         self._known: WeakValueDictionary[tuple[int, int], HostMemory] = WeakValueDictionary()
 
     def region(self, tensor: torch.Tensor) -> OpenCLRows:
-        """All of a uint8 CPU tensor. Raises DeviceError where its storage is larger than the driver's memory objects may be."""
+        """All of a uint8 CPU tensor. Raises DeviceError if its storage is larger than the driver's memory objects may be."""
         storage = tensor.untyped_storage()
         key = storage.data_ptr(), storage.nbytes()
         memory = self._known.get(key)

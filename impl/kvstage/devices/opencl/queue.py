@@ -96,12 +96,12 @@ class Queue:
                 span.begin, span.end = mark.event.profile.start, mark.event.profile.end
 
     def check(self, mark: Mark) -> None:
-        """Raises DeviceError where a mark failed that `forget` has seen, or a command between it and the mark before."""
+        """Raises DeviceError if a mark failed that `forget` has seen, or a command between it and the mark before."""
         if status := min(mark.status, 0) or mark.failed:
             self._raise(status)
 
     def check_all(self) -> None:
-        """Raises DeviceError where a command has failed, and nobody was told of a failure since."""
+        """Raises DeviceError if a command has failed, and nobody was told of a failure since."""
         if self.failed:
             self._raise(self.failed)
 
