@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def staging_schedule(request: pytest.FixtureRequest) -> object:
-    """This run's `kvstage_model.staging.StagingSchedule`: call its `device()`."""
+    """This run's `pytest_kvstage.staging_schedule.StagingSchedule`: call its `device()`."""
     from .runs import CURRENT
 
     run = request.node.stash.get(CURRENT, None)

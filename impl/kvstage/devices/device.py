@@ -5,13 +5,13 @@ memory (their views are the cheapest), tensors on an accelerator. `view` makes o
 library takes runs of rows from it with `handle[slot, start:stop]`, a view [stop - start, row_bytes] whose bytes lie
 side by side. Source and target of a copy always have the same shape, and never overlap.
 
-The guarantees are those of `kvstage_model.axioms`, no less: a stream does its work in order, and each piece reads its
+The guarantees are those of `kvstage_model.ordering.axioms`, no less: a stream does its work in order, and each piece reads its
 source and writes its target at any time after it was issued. Schemes are proved under just that, so a device that does
 more at once, or waits more often, is right too. Streams are known by name and come into being when first used; events
 are objects of a type `E` that `event` makes. An event may be recorded again and again: the last record before a wait or
 a query is the one that counts, and one that was never recorded holds nobody up.
 
-Work is issued by one host thread at a time, which `device_lock.lock_of` sees to: so a device can be hashed, and referred to
+Work is issued by one host thread at a time, which `devices.lock.lock_of` sees to: so a device can be hashed, and referred to
 weakly, as ordinary objects can. `wait` and `query` may be called by any thread, meanwhile.
 
 A device may state its `costs`, a `kvstage.costs.Costs`: the others are measured, by whoever wants `scheme="auto"`.

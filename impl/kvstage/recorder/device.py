@@ -6,8 +6,8 @@
     trace = device.trace()
 
 It is a device around a device, and takes what that one takes: handles of `view`, and tensors and arrays, of which
-`recorded_memory` says which bytes they have. Buffers are named by what they are, "pinned 0", "device 1" and so on, or as
-`name` says; operations are numbered in each call, as its steps. `kvstage_model.trace_check` finds the scheme's names for them.
+`recorder.memory` says which bytes they have. Buffers are named by what they are, "pinned 0", "device 1" and so on, or as
+`name` says; operations are numbered in each call, as its steps. `kvstage_model.traces.check` finds the scheme's names for them.
 
 When work began and ended, only a device can know. One that does has `timed` (see `Timed`), and `RecordingDevice(device,
 timed=True)` asks for it. Without, work is put as late as the waits allow: an order that the host can't tell from what
@@ -51,7 +51,7 @@ class Timed(Protocol):
     """What a device has that knows when its work ran, such as `ThreadDevice` and `OpenCLDevice`."""
 
     def timed(self) -> AbstractContextManager[Sequence[Span]]:
-        """A span, on the clock of `times.now`, for everything that is put on a stream inside the `with`, in the order of issue."""
+        """A span, on the clock of `timing.now`, for everything that is put on a stream inside the `with`, as issued."""
         ...  # pragma: no cover
 
 

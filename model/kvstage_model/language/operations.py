@@ -120,14 +120,14 @@ class HostCopy:
 
 @fast_dataclass(frozen=True, slots=True, eq=False)
 class HostRead:
-    """The host, or whoever it hands the rows to, reads them."""
+    """The host, or the party that it hands the rows to, reads them."""
 
     source: Rows
 
 
 @fast_dataclass(frozen=True, slots=True, eq=False)
 class HostWrite:
-    """The host, or whoever it hands the rows to, overwrites them."""
+    """The host, or the party that it hands the rows to, overwrites them."""
 
     target: Rows
 
@@ -157,14 +157,14 @@ class QueryEvent:
 
 @fast_dataclass(frozen=True, slots=True, eq=False)
 class Release:
-    """The host hands rows to another party, such as a network card, who may write them from now on."""
+    """The host hands rows to another party, such as a network card, which may write them from now on."""
 
     target: Rows
 
 
 @fast_dataclass(frozen=True, slots=True, eq=False)
 class Acquire:
-    """The host takes rows back: it waits until whoever they were released to has written them.
+    """The host takes rows back: it waits until the party that they were released to has written them.
 
     `aim` is the step whose release it is meant for, or an `Aim`: a hint for the proof, never trusted.
     """

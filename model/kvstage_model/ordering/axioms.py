@@ -8,8 +8,8 @@ Sources: A1 is the host language's own order. A2, A3: CUDA Programming Guide, "A
 streams; OpenCL 3.0, 5.11, in-order command queues. A4: CUDA Runtime API, cudaStreamSynchronize; OpenCL clFinish.
 A5: cudaEventRecord, cudaEventSynchronize: an event captures the stream's work at the call of the last record, and one that
 was never recorded does not block. A query that says yes is such a wait, over at once (cudaEventQuery). A6:
-cudaStreamWaitEvent: captures at the call and holds back that stream only. A7 is the contract of whoever rows are released
-to: his writes have ended when they are taken back.
+cudaStreamWaitEvent: captures at the call and holds back that stream only. A7 is the contract of the party that rows are released
+to: its writes have ended when they are taken back.
 """
 
 from collections.abc import Iterator

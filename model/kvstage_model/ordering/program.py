@@ -26,7 +26,7 @@ class Issued:
 
     @property
     def agent(self) -> str:
-        """Who performs it: the host, a stream, or another party whom rows were released to."""
+        """What performs it: the host, a stream, or another party that rows were released to."""
         if isinstance(self.operation, Release):
             return ELSEWHERE
         return self.operation.stream if isinstance(self.operation, OnStream) else HOST

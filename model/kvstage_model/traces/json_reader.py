@@ -1,7 +1,7 @@
 """Traces as JSON: how they are read. A trace is an untrusted input, so nothing in it is taken on faith.
 
 What comes out is a trace whose rows lie inside their buffers, and whose operations each begin and end at most once, in
-that order. Whether it is a trace of some scheme, and free of races, `trace_check` says.
+that order. Whether it is a trace of some scheme, and free of races, `check` says.
 """
 
 from dataclasses import dataclass

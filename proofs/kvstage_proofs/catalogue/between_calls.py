@@ -2,7 +2,7 @@
 
 A ring that writes may return while its last copies run, if the caller's kernels are on the same stream, or wait for an
 event. Its next call fills the same slots: with events that outlive the call, the wait for the slot covers those copies;
-with fresh events in each call it covers nothing, and a drain at the end is needed (hazards H07: the events were local to
+with fresh events in each call it covers nothing, and a drain at the end is needed (the mistake: the events were local to
 the call, the buffers were not).
 """
 

@@ -4,8 +4,8 @@ Unlike time, the count hardly varies from run to run or between machines, for on
 suddenly needs more than twice its budget still gets its verdict, but it is on its way to UNKNOWN: the tests are red
 before it arrives there.
 
-    python -m kvstage_proofs.budgets --write     measures all obligations, and writes the file
-    python -m kvstage_proofs.budgets             measures them, and compares
+    python -m kvstage_proofs.maintenance.budgets --write     measures all obligations, and writes the file
+    python -m kvstage_proofs.maintenance.budgets             measures them, and compares
     ... --report FILE                            takes what `kvstage prove --json FILE` measured
 """
 
@@ -27,7 +27,7 @@ FACTOR = 2
 FREE = 100_000
 """Steps that any obligation may need, some hundredths of a second: the nonlinear lemmas alone were seen to need 8,000 to
 76,000, with what else their process proved before."""
-HOW = "if that is meant to be: python -m kvstage_proofs.budgets --write, and commit budgets.json"
+HOW = "if that is meant to be: python -m kvstage_proofs.maintenance.budgets --write, and commit budgets.json"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def faults(needed: Budgets, budgets: Budgets) -> Iterator[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Writes the budgets, or compares: 0 where all keep within them."""
-    parser = argparse.ArgumentParser(prog="python -m kvstage_proofs.budgets", description="The solver's budgets.")
+    parser = argparse.ArgumentParser(prog="python -m kvstage_proofs.maintenance.budgets", description="The solver's budgets.")
     parser.add_argument("--write", action="store_true", help="write what is needed now in place of what is stored")
     parser.add_argument(
         "--report", metavar="FILE", type=Path, help="a report of `kvstage prove --json FILE`; default: prove all now"

@@ -1,6 +1,6 @@
 """The verdicts under other versions of z3, each in an environment of its own, without torch.
 
-    python -m kvstage_proofs.versions 4.13.4.0 4.16.0.0 [--target NAME]
+    python -m kvstage_proofs.maintenance.versions 4.13.4.0 4.16.0.0 [--target NAME]
 
 Each version is installed with pip into a temporary environment. Exit code 0 where all versions give each obligation the
 verdict that it must get, 1 where one does not, 2 where a version can't be run.
@@ -91,7 +91,9 @@ def differences(runs: Sequence[VersionRun]) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the proofs under each version, and compares."""
-    parser = argparse.ArgumentParser(prog="python -m kvstage_proofs.versions", description="The verdicts under versions of z3.")
+    parser = argparse.ArgumentParser(
+        prog="python -m kvstage_proofs.maintenance.versions", description="The verdicts under versions of z3."
+    )
     parser.add_argument("version", nargs="+", help="a version of z3-solver, such as 4.13.4.0")
     parser.add_argument("--target", action="append", default=[], help="as for `kvstage prove`; default: the whole catalogue")
     arguments = parser.parse_args(argv)

@@ -31,7 +31,7 @@ class UserEventGate:
 
 
 class Mark:
-    """A command of a stream: when it has ended, so has all that was put on the stream before. Matches `hold.Marked`.
+    """A command of a stream: when it has ended, so has all that was put on the stream before. Matches `held_work.Marked`.
 
     A mark that `ends` takes over what failed before it, as `failed`: commands behind a failure may well succeed.
     """
