@@ -62,7 +62,7 @@ def test_the_caller_of_a_scheme_between_kernels_is_a_kernel() -> None:
     for function in handed:
         issued = [each for found, _ in instances(function) for each in unroll(found) if each.phase == "caller"]
         assert issued
-        assert {(type(each.operation), each.operation.stream) for each in issued} == {(Launch, between_calls.CALLER)}  # type: ignore[union-attr]
+        assert {(type(each.operation), each.operation.stream) for each in issued} == {(Launch, between_calls.CALLERS_STREAM)}  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("name", "session"), SESSIONS)
