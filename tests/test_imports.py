@@ -22,6 +22,7 @@ ALLOWED = {
     "kvstage_model.schedules": "language ordering",
     "kvstage_model.traces": "language ordering",
     "kvstage_model.tier": "",
+    "kvstage_model.cases": "language",
     "kvstage_model.symbolic": "language ordering z3",
     "kvstage_model.simulation": "language ordering schedules",
     "kvstage_model.search": "language ordering schedules simulation",
@@ -69,15 +70,18 @@ ALLOWED = {
         "obligation solvers theorems kvstage_model.language kvstage_model.ordering kvstage_model.search kvstage_model.symbolic z3"
     ),
     "kvstage_proofs.catalogue": (
-        "judging obligation theorems kvstage_model.language kvstage_model.schemes kvstage_model.symbolic kvstage_model.tier"
+        "judging obligation theorems kvstage_model.cases kvstage_model.language kvstage_model.schemes "
+        "kvstage_model.symbolic kvstage_model.tier"
     ),
     "kvstage_proofs.targets": "catalogue obligation theorems kvstage_model.language kvstage_model.symbolic",
     "kvstage_proofs.reports": (
-        "judging obligation solvers targets theorems kvstage_model.language kvstage_model.ordering kvstage_model.schemes "
+        "catalogue judging obligation solvers targets theorems kvstage_model.cases kvstage_model.language kvstage_model.ordering "
+        "kvstage_model.schemes "
         "kvstage_model.search kvstage_model.symbolic kvstage_model.traces z3"
     ),
     "kvstage_proofs.commands": (
-        "catalogue judging obligation reports solvers targets theorems kvstage_model.language kvstage_model.ordering "
+        "catalogue judging obligation reports solvers targets theorems kvstage_model.cases kvstage_model.language "
+        "kvstage_model.ordering "
         "kvstage_model.schedules kvstage_model.schemes kvstage_model.search kvstage_model.simulation kvstage_model.traces"
     ),
     "kvstage_proofs.maintenance": "kvstage_model kvstage_proofs commands reports solvers targets kvstage_model.symbolic z3",

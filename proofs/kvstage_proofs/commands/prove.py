@@ -18,6 +18,7 @@ from ..judging.smt2_export import Folder
 from ..judging.t8_axioms_used import table, with_axioms
 from ..obligation import Judgement
 from ..reports import github
+from ..reports.cases import table as cases_table
 from ..reports.console import Text, summary
 from ..reports.json_report import as_json
 from ..reports.junit import as_junit
@@ -47,7 +48,7 @@ def add(commands: Any) -> None:
         "target",
         nargs="*",
         metavar="NAME | FILE.py:SCHEME",
-        help="per_block (with its broken variants), per_block.read, per_block.read:T1; default: the whole catalogue",
+        help="per_block (with its broken variants), per_block.read, per_block.read:T1, case:H15, cases; default: the catalogue",
     )
     prove.add_argument("-v", "--verbose", action="store_true", help="print every counterexample, and its whole schedule")
     prove.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON, too")
@@ -86,6 +87,8 @@ def _prove(arguments: argparse.Namespace) -> int:
             told = str(error) if isinstance(error, KNOWN) else "".join(traceback.format_exception(error))
             put_junit(as_junit(judgements, told))
             raise
+        for line in cases_table(judgements):
+            print(line)
         last_line = summary(judgements, time.perf_counter() - begun)
         print(last_line)
         if crosschecked in reviews:

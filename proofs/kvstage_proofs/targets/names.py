@@ -5,10 +5,14 @@ The order is always the same, so the k-th obligation of the same targets is the 
 
 from difflib import get_close_matches
 
+from ..catalogue.cases import PREFIX
+from ..catalogue.cases import obligations as of_cases
 from ..catalogue.catalogue import catalogue
 from ..obligation import Obligation, Statement
 from .user_file import is_file, of_file
 
+CASES = "cases"
+"""What stands for all public bugs."""
 MOST_NEAR = 5
 """Names that are offered in place of an unknown one."""
 
@@ -18,19 +22,30 @@ class TargetError(Exception):
 
 
 def obligations(targets: tuple[str, ...]) -> tuple[Obligation, ...]:
-    """What the targets name, each obligation once: those of the catalogue in its order, then the files'.
+    """What the targets name, each obligation once: those of the catalogue in its order, then the cases', then the files'.
 
-    No target stands for the whole catalogue. Raises TargetError for an unknown name, SchemeError for a file's scheme
-    that can't be judged.
+    No target stands for the whole catalogue, `cases` for all public bugs. Raises TargetError for an unknown name,
+    SchemeFileError for a file's scheme that can't be judged.
     """
     files = tuple(dict.fromkeys(target for target in targets if is_file(target)))
-    names = tuple(target for target in targets if not is_file(target))
-    stated = tuple(catalogue())
+    bugs = tuple(target for target in targets if not is_file(target) and _of_cases(target))
+    names = tuple(target for target in targets if not is_file(target) and not _of_cases(target))
+    stated = tuple(catalogue()) if names or not targets else ()
+    chosen = _chosen(names, stated) if targets else stated
+    cases = tuple(of_cases()) if bugs else ()
+    known = cases if CASES in bugs else _chosen(bugs, cases)
+    return (*chosen, *known, *(obligation for file in files for obligation in of_file(file)))
+
+
+def _of_cases(target: str) -> bool:
+    return target == CASES or target.startswith(PREFIX)
+
+
+def _chosen(names: tuple[str, ...], stated: tuple[Obligation, ...]) -> tuple[Obligation, ...]:
     for name in names:
         if not any(names_it(name, obligation.statement) for obligation in stated):
             raise TargetError(_unknown(name, stated))
-    chosen = [each for each in stated if not targets or any(names_it(name, each.statement) for name in names)]
-    return (*chosen, *(obligation for file in files for obligation in of_file(file)))
+    return tuple(each for each in stated if any(names_it(name, each.statement) for name in names))
 
 
 def names_it(name: str, statement: Statement) -> bool:
