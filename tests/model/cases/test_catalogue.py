@@ -13,8 +13,8 @@ from kvstage_model.search.search import search
 from tests.support.programs import overlapping, run
 
 RACES = (
-    "01 02 04 05 06 07 08 10 11 13 14 15 16 18 19 20 21 22 23 24 26 27 28 29 30 31 33 34 35 37 38 39 40 41 42 43 45 47 48 50 51 52 54 "
-    "55 57 59 61 62 63 64 65 67 68 69 70 72 73 75 76 77 78 80 81 82 84 85"
+    "01 02 04 05 06 07 08 10 11 13 14 15 16 18 19 20 21 22 23 24 26 27 28 29 30 31 33 34 35 37 38 39 40 41 42 43 45 47 48 50 51 52 "
+    "54 55 57 59 61 62 63 64 65 67 68 69 70 72 73 75 76 77 78 80 81 82 84 85"
 )
 NEGATIVES = "01 02 03 04 05 06 09 10 11 12 13 14 16 17 18 19 20 21 23 24"
 REPORTS = [*(f"H{number}" for number in RACES.split()), *(f"N{number}" for number in NEGATIVES.split())]
