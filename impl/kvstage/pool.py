@@ -5,6 +5,7 @@ The views are detached: a write leaves no trace in autograd, however the tensors
 `torch.inference_mode` can be written from outside it.
 """
 
+from collections.abc import Callable
 from math import prod
 
 import torch
@@ -22,8 +23,10 @@ class PagedPool:
     >>> PagedPool(layers[:, 1], name="layer 1")
     PagedPool(8 blocks of 4 rows of [5] torch.bfloat16, name='layer 1')
 
-    `row_bytes` is the size of a row, `span` the addresses that the pool's memory lies between, gaps included;
-    `gapless` is whether there are none.
+    `row_bytes` is the size of a row, `span` the addresses that the pool's memory lies between now, gaps included;
+    `gapless` is whether there are none. A tensor that is given other memory, another dtype or shape in place (by
+    `module.to()`, `tensor.data =` or `resize_`) is no longer the pool's: calls then raise LayoutError. A copy of a pool, and
+    one that was pickled, is a new pool of the tensor that was copied with it.
     """
 
     def __init__(self, tensor: torch.Tensor, *, name: str = "") -> None:
@@ -37,8 +40,27 @@ class PagedPool:
         self.bytes: torch.Tensor = as_bytes(tensor, 2)
         """The same memory as uint8: [num_blocks, block_size, row_bytes]."""
         self.row_bytes: int = self.bytes.shape[2]
-        self.span: tuple[int, int] = span(self.bytes)
         self.gapless: bool = self.bytes.is_contiguous()
+        self._strides = tensor.stride()
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the memory lies now: `tensor.share_memory_()` moves it."""
+        return span(self.bytes)
+
+    def check_tensor(self) -> None:
+        """Raises LayoutError if the tensor is not the one any more that the pool was made of."""
+        tensor, shape = self.tensor, (self.num_blocks, self.block_size, *self.row_shape)
+        if tensor.dtype != self.dtype or tensor.shape != shape or tensor.stride() != self._strides:
+            now = f"{list(tensor.shape)} {tensor.dtype} with strides {list(tensor.stride())}"
+            raise LayoutError(f"the tensor of {self} is {now} now, and was {list(shape)} {self.dtype}: make a new PagedPool of it")
+        if tensor.data_ptr() != self.bytes.data_ptr():
+            raise LayoutError(f"the tensor of {self} has other memory now, as after module.to(): make a new PagedPool of it")
+        if not has_memory(tensor):
+            raise LayoutError(f"the memory of {self} was given back, as by resize_(0) of its storage: make a new PagedPool")
+
+    def __reduce__(self) -> "tuple[Callable[[type[PagedPool], torch.Tensor, str], PagedPool], tuple[object, ...]]":
+        return _pool_of, (type(self), self.tensor, self.name)
 
     def rows(self, slot: int, start: int, count: int) -> torch.Tensor:
         """The bytes of `count` rows from `start` on in block `slot`: a uint8 view [count, row_bytes]."""
@@ -52,10 +74,14 @@ class PagedPool:
         return f"PagedPool({self.num_blocks} blocks of {rows}, name={self.name!r})"
 
 
+def _pool_of(kind: type[PagedPool], tensor: torch.Tensor, name: str) -> PagedPool:
+    return kind(tensor, name=name)
+
+
 def as_bytes(tensor: torch.Tensor, leading: int) -> torch.Tensor:
     """The tensor's memory as uint8, outside autograd: the first `leading` dimensions, then the bytes of one row.
 
-    Everything behind the first `leading` dimensions must be contiguous.
+    Everything after the first `leading` dimensions must be contiguous.
     """
     row = prod(tensor.shape[leading:])
     return tensor.detach().as_strided((*tensor.shape[:leading], row), (*tensor.stride()[:leading], 1)).view(torch.uint8)
@@ -97,9 +123,10 @@ def disjoint(first: PagedPool, second: PagedPool) -> bool:
 
 
 def check_pool(name: str, pool: object) -> None:
-    """Raises LayoutError for anything but a pool."""
+    """Raises LayoutError for anything but a pool of the tensor that it was made of."""
     if not isinstance(pool, PagedPool):
         raise LayoutError(f"{name} is a {type(pool).__name__}: it must be a PagedPool; of a tensor PagedPool(tensor) makes one")
+    pool.check_tensor()
 
 
 def _check_blocks(tensor: torch.Tensor, pool: PagedPool) -> None:
@@ -109,10 +136,12 @@ def _check_blocks(tensor: torch.Tensor, pool: PagedPool) -> None:
         )
     if not is_plain(tensor):
         raise LayoutError(
-            f"{pool} is {tensor.layout}, nested, or a lazy conjugate or negative: its memory must hold the values of one shape as "
-            "they are"
+            f"{pool} is {tensor.layout}, nested, quantised per channel, or a lazy conjugate or negative: its memory must hold "
+            "the values of one shape as they are"
         )
     shape = list(tensor.shape)
+    if not has_memory(tensor):
+        raise LayoutError(f"{pool} is a {type(tensor).__name__} without memory of its own: pass the tensor that has the rows")
     if tensor.dim() < 2 or not tensor.numel():
         raise LayoutError(f"{pool} has shape {shape}: it must be [num_blocks, block_size, *row], with no size 0")
     if not tensor[0].is_contiguous():
@@ -130,4 +159,20 @@ def _check_blocks(tensor: torch.Tensor, pool: PagedPool) -> None:
 
 def is_plain(tensor: torch.Tensor) -> bool:
     """Whether the tensor's memory holds its values as they are, and in one shape."""
-    return tensor.layout is torch.strided and not (tensor.is_nested or tensor.is_conj() or tensor.is_neg())
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return False
+    per_channel = tensor.is_quantized and tensor.qscheme() not in (torch.per_tensor_affine, torch.per_tensor_symmetric)
+    return not (per_channel or tensor.is_conj() or tensor.is_neg())
+
+
+def has_memory(tensor: torch.Tensor) -> bool:
+    """Whether all elements of a plain tensor lie in its storage: not those of torch's fake ones, nor after a `resize_(0)`."""
+    try:
+        storage = tensor.untyped_storage()
+    except (RuntimeError, NotImplementedError):
+        return False
+    if not tensor.numel() or tensor.device.type == "meta":
+        return True
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    end = (int(tensor.storage_offset()) + last + 1) * tensor.element_size()
+    return storage.device == tensor.device and storage.nbytes() >= end

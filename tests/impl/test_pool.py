@@ -1,9 +1,13 @@
 """Pools: what layouts are taken, and which bytes a row is."""
 
+import copy
+import pickle
+from collections.abc import Callable
+
 import pytest
 import torch
 
-from kvstage import LayoutError, PagedPool
+from kvstage import AliasError, HostDevice, LayoutError, PagedPool, Stager
 from kvstage.pool import as_bytes, same_memory, span
 from tests.support.plain import random_blocks, raw
 
@@ -80,3 +84,94 @@ def test_words():
     assert str(PagedPool(torch.zeros(2, 4, 3), name="latent")) == "pool 'latent'"
     assert str(PagedPool(torch.zeros(2, 4, 3))) == "the pool"
     assert repr(PagedPool(torch.zeros(2, 4, 3))) == "PagedPool(2 blocks of 4 rows of [3] torch.float32, name='')"
+
+
+def write(pool: PagedPool, rows: torch.Tensor | None = None) -> None:
+    """Ones, or other rows, to block 1."""
+    rows = torch.ones(2, 4) if rows is None else rows
+    Stager(HostDevice(), scheme="direct").write(pool, [1], 0, rows).wait()
+
+
+def moved_by_a_module(tensor: torch.Tensor) -> None:
+    tensor.data = tensor.data.to(torch.float64)
+
+
+def moved(tensor: torch.Tensor) -> None:
+    tensor.data = tensor.data.clone()
+
+
+def freed(tensor: torch.Tensor) -> None:
+    tensor.untyped_storage().resize_(0)
+
+
+def shrunk(tensor: torch.Tensor) -> None:
+    tensor.untyped_storage().resize_(16)
+
+
+def reshaped(tensor: torch.Tensor) -> None:
+    tensor.resize_(2, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (moved_by_a_module, r"torch.float64 .* now, and was .* torch.float32: make a new PagedPool"),
+        (moved, r"other memory now, as after module.to\(\)"),
+        (freed, "was given back|other memory"),
+        (shrunk, "was given back"),
+        (reshaped, r"\[2, 4, 4\].* now, and was \[8, 2, 4\]"),
+    ],
+)
+def test_a_tensor_that_was_changed_in_place_is_no_longer_the_pools(change: Callable[[torch.Tensor], None], says):
+    tensor = torch.zeros(8, 2, 4)
+    pool = PagedPool(tensor, name="latent")
+    change(tensor)
+    with pytest.raises(LayoutError, match=says):
+        write(pool)
+    with pytest.raises(LayoutError, match="latent"):
+        Stager(HostDevice(), scheme="direct").copy(pool, [1], PagedPool(torch.zeros(8, 2, 4)), [2])
+
+
+def test_twin_without_the_look_a_write_goes_to_memory_that_nobody_has(monkeypatch):
+    monkeypatch.setattr(PagedPool, "check_tensor", lambda pool: None)
+    tensor = torch.zeros(8, 2, 4)
+    pool = PagedPool(tensor)
+    moved(tensor)
+    write(pool)
+    assert not tensor.any()
+
+
+@pytest.mark.parametrize("now", [True, False])
+def test_shared_memory_is_looked_for_where_it_is_now(monkeypatch, now):
+    tensor = torch.arange(8.0).view(8, 1, 1).expand(8, 2, 4).contiguous()
+    pool = PagedPool(tensor)
+    if not now:  # the twin: where it was
+        monkeypatch.setattr(PagedPool, "span", (1, 2))
+    tensor.share_memory_()
+    if now:
+        with pytest.raises(AliasError):
+            write(pool, tensor[1])
+        write(pool)
+        assert tensor[1].eq(1).all()
+    else:
+        write(pool, tensor[1])
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda pool: pickle.loads(pickle.dumps(pool))])
+def test_a_copy_is_a_pool_of_its_own_tensor(copied):
+    pool = PagedPool(torch.zeros(8, 3, 2, 4)[:, 1], name="latent")
+    other = copied(pool)
+    assert (other.name, other.num_blocks, other.block_size, other.row_shape) == ("latent", 8, 2, (4,))
+    write(other)
+    assert other.tensor[1].eq(1).all()
+    assert pool.tensor.any() == (other.tensor.data_ptr() == pool.tensor.data_ptr())
+    with pytest.raises(AliasError):
+        write(other, other.tensor[2])
+
+
+def test_twin_a_copy_of_the_attributes_would_keep_the_old_address(monkeypatch):
+    monkeypatch.delattr(PagedPool, "__reduce__")
+    pool = PagedPool(torch.zeros(8, 2, 4))
+    other = pickle.loads(pickle.dumps(pool))
+    with pytest.raises(LayoutError, match="other memory"):
+        write(other)
