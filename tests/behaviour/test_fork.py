@@ -3,13 +3,18 @@
 import json
 import subprocess
 import sys
+from threading import Event, Thread
 
 import pytest
 
+from kvstage import HostDevice
+from kvstage.devices import lock
+from kvstage.devices.lock import lock_of
+
 CODE = """
-import json, os
+import json, os, signal, threading
 import torch
-from kvstage import ForkedError, PagedPool, Stager, ThreadDevice
+from kvstage import ForkedError, HostDevice, PagedPool, Stager, ThreadDevice
 from kvstage import calls
 from kvstage.devices import threads as thread_device
 from kvstage.runtime import pending
@@ -84,7 +89,40 @@ def refused(scheme, held, guarded):
         stager.close()
     return told
 
-ran = [refused_by_the_device(), refused("direct", True, True), refused("per_block", False, True), refused("direct", True, False)]
+def in_a_call(kind):
+    # what a child gets that was forked while another thread was inside a call: the name of its error, or how it ended
+    inside, go, pool = threading.Event(), threading.Event(), PagedPool(torch.ones(4, 2, 3))
+    class Slow(kind):
+        def copy(self, *arguments):
+            inside.set()
+            go.wait()
+            super().copy(*arguments)
+    device = Slow()
+    stager = Stager(device, scheme="per_block")
+    thread = threading.Thread(target=stager.read, args=(pool, [1], 0, 2))
+    thread.start()
+    inside.wait()
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        go.set()
+        try:
+            Stager(device, scheme="direct").read(pool, [3, 0], 0, 3).wait()
+            name = "works"
+        except Exception as error:
+            name = type(error).__name__
+        os.write(write, name.encode())
+        os._exit(0)
+    hangs = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    go.set()
+    thread.join()
+    device.close()
+    return "hangs" if hangs else os.read(read, 100).decode()
+
+inside = [in_a_call(ThreadDevice), in_a_call(HostDevice)]
+ran = [refused_by_the_device(), refused("direct", True, True), refused("per_block", False, True),
+    refused("direct", True, False), inside]
 print(json.dumps(ran))
 """
 
@@ -109,6 +147,29 @@ def test_what_was_done_before_the_fork_is_done_in_the_child_too(refused):
 def test_twin_without_the_check_the_child_is_not_refused(refused):
     """Its calls return as if all were well, and its rows never arrive: a wait would never end."""
     assert refused[3] == []
+
+
+def test_a_child_that_was_forked_during_a_call_does_not_hang(refused):
+    assert refused[4] == ["ForkedError", "works"]
+
+
+def test_twin_a_lock_that_is_not_renewed_stays_held_in_the_child():
+    device = HostDevice()
+    held, free = Event(), Event()
+
+    def hold() -> None:
+        with lock_of(device):
+            held.set()
+            free.wait()
+
+    thread = Thread(target=hold)
+    thread.start()
+    held.wait()
+    assert not lock_of(device).acquire(blocking=False)
+    lock._renew()
+    assert lock_of(device).acquire(blocking=False)
+    free.set()
+    thread.join()
 
 
 def test_the_device_itself_refuses_what_would_never_end(refused):
