@@ -41,11 +41,12 @@ ALLOWED = {
         "checked devices errors kvstage_model.language kvstage_model.ordering kvstage_model.schedules kvstage_model.simulation "
         "numpy torch"
     ),
-    "kvstage.transfer": "errors runtime selection",
+    "kvstage.transfer": "arguments errors runtime selection",
     "kvstage.calls": "arguments devices errors pool runtime selection transfer kvstage_model.language kvstage_model.schemes torch",
-    "kvstage.batch": "arguments calls errors pool runtime transfer torch",
+    "kvstage.submitter": "arguments calls pool transfer torch",
+    "kvstage.batch": "arguments calls errors runtime submitter transfer",
     "kvstage.stager": (
-        "arguments batch calls costs devices errors pool selection transfer kvstage_model.language kvstage_model.schemes torch"
+        "arguments batch calls costs devices errors pool selection submitter transfer kvstage_model.language kvstage_model.schemes"
     ),
     "kvstage.ops": "errors pool stager torch",
     "kvstage.tier": "arguments batch errors pool stager kvstage_model.language kvstage_model.tier numpy torch",

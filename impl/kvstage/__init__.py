@@ -45,6 +45,7 @@ from .devices.simulated import SimDevice
 from .devices.threads import ThreadDevice
 from .errors import (
     AliasError,
+    AllocationError,
     BlockIdError,
     CancelledError,
     ClosedError,
@@ -71,6 +72,7 @@ from .transfer import Moved, Transfer
 __all__ = [
     "AcceleratorDevice",
     "AliasError",
+    "AllocationError",
     "Batch",
     "BlockIdError",
     "CancelledError",

@@ -3,27 +3,26 @@
 from types import TracebackType
 from typing import Any, TypeVar
 
-import torch
-
-from .arguments.block_table import BlockTable
+from .arguments.requests import Request
 from .calls import Calls
 from .errors import ClosedError, NotFinishedError
-from .pool import PagedPool
 from .runtime.stats import Stats
+from .submitter import Submitter
 from .transfer import Transfer
 
 R = TypeVar("R")
 
 
-class Batch:
-    """Calls that are waited for together. Made by `Stager.batch`; call it inside the `with`, wait behind it.
+class Batch(Submitter):
+    """Calls that are waited for together. Made by `Stager.batch`; call it inside the `with`, wait after it.
 
     Each call gives its own transfer, which is also `part(i)`, in the order of the calls: it can be waited for alone, so
     the first layer's rows can be used while those of the others are under way. `wait` is one wait for all of them, for
     each stream that they are on. Calls of schemes that finish inside the call have nothing left to wait for. No transfer
     of a batch may touch rows that another one of it writes.
 
-    >>> from kvstage import Stager, ThreadDevice
+    >>> import torch
+    >>> from kvstage import PagedPool, Stager, ThreadDevice
     >>> caches, table = [PagedPool(torch.full((4, 2, 3), float(k))) for k in range(3)], [3, 1]
     >>> with ThreadDevice() as device:
     ...     with Stager(device, scheme="direct").batch() as batch:
@@ -36,54 +35,12 @@ class Batch:
     """
 
     def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+        super().__init__(calls)
         self._transfers: list[Transfer[Any]] = []
         self._ended = False
 
-    def read(
-        self,
-        pool: PagedPool,
-        block_table: BlockTable,
-        start: int,
-        stop: int,
-        *,
-        out: torch.Tensor | None = None,
-        dtype: torch.dtype | None = None,
-        after: object = None,
-    ) -> Transfer[torch.Tensor]:
-        """`Stager.read`, as part of the batch."""
-        self._check_open()
-        return self._joined(self._calls.read(pool, block_table, start, stop, out, dtype, after))
-
-    def write(
-        self,
-        pool: PagedPool,
-        block_table: BlockTable,
-        start: int,
-        rows: torch.Tensor,
-        *,
-        dtype: torch.dtype | None = None,
-        after: object = None,
-    ) -> Transfer[None]:
-        """`Stager.write`, as part of the batch."""
-        self._check_open()
-        return self._joined(self._calls.write(pool, block_table, start, rows, dtype, after))
-
-    def copy(
-        self,
-        source: PagedPool,
-        source_blocks: BlockTable,
-        target: PagedPool,
-        target_blocks: BlockTable,
-        *,
-        after: object = None,
-    ) -> Transfer[None]:
-        """`Stager.copy`, as part of the batch."""
-        self._check_open()
-        return self._joined(self._calls.copy(source, source_blocks, target, target_blocks, after))
-
     def part(self, i: int) -> Transfer[Any]:
-        """The transfer of the i-th call, from 0 on. Raises IndexError where there is none."""
+        """The transfer of the i-th call, from 0 on. Raises IndexError if there is none."""
         if not 0 <= i < len(self._transfers):
             raise IndexError(f"part {i} of a batch of {len(self._transfers)} calls")
         return self._transfers[i]
@@ -104,7 +61,7 @@ class Batch:
     def wait(self, timeout: float | None = None) -> None:
         """Returns when all rows have arrived, or raises what went wrong on their way.
 
-        After `timeout` seconds for each stream, where it is given, raises TimeoutError. Raises NotFinishedError inside
+        After `timeout` seconds for each stream, if it is given, raises TimeoutError. Raises NotFinishedError inside
         the `with`.
         """
         self._check_ended()
@@ -117,7 +74,7 @@ class Batch:
     def wait_stream(self, stream: object = None) -> None:
         """What the caller puts on `stream` from now on begins after all rows have arrived: see `Transfer.wait_stream`.
 
-        Raises DeviceError, and orders nothing, where the host has to convert the rows of one of the reads first.
+        Raises DeviceError, and orders nothing, if the host has to convert the rows of one of the reads first.
         """
         self._check_ended()
         for transfer in self._transfers:
@@ -145,13 +102,15 @@ class Batch:
         """A stream is in order: when the last one has ended, so have those before it."""
         return list({transfer.stream: transfer for transfer in self._transfers if transfer.stream is not None}.values())
 
-    def _joined(self, transfer: Transfer[R]) -> Transfer[R]:
+    def _submit(self, request: Request) -> Transfer[R]:
+        transfer: Transfer[R] = self._calls.submit(request)
         self._transfers.append(transfer)
         return transfer
 
     def _check_open(self) -> None:
         if self._ended:
             raise ClosedError("this batch has ended: call the stager itself, or begin a new batch")
+        self._calls.check_open()
 
     def _check_ended(self) -> None:
         if not self._ended:

@@ -15,16 +15,16 @@ from kvstage_model.language.scheme import Direction, Scheme
 from kvstage_model.schemes.registry import Pair
 
 from .arguments.block_table import BlockTable, TouchedBlocks, row_range, touched_blocks
-from .arguments.conversion import dtype_at_host, to_bfloat16, to_float32
-from .arguments.host_rows import check_rows, check_tensor
-from .arguments.pool_copy import copying
+from .arguments.conversion import to_bfloat16, to_float32
+from .arguments.requests import CopyRequest, ReadRequest, Request, WriteRequest
 from .devices.device import Device
 from .devices.fork_check import check_process
+from .devices.left_behind import left_behind
 from .devices.lock import lock_of
-from .errors import ClosedError
+from .errors import ClosedError, SchemeError, shown
 from .pool import PagedPool, check_pool, packed_bytes
 from .runtime.memory_budget import Buffers, Loan
-from .runtime.pending import Pending, leave_to_device
+from .runtime.pending import Pending
 from .runtime.runtime import Runtime, Submitted
 from .runtime.stats import Stats
 from .selection.auto import Auto, Choice
@@ -47,46 +47,36 @@ class Calls:
         self._buffers = Buffers(device, pinned_bytes)
         self._runtime = Runtime(device, self._buffers)
         self._lock = lock_of(device)  # other stagers of the device take it too
+        self._left = left_behind(device)
         self._under_way = self._runtime.under_way
-        weakref.finalize(self, leave_to_device, device, self._under_way, self._runtime.quarantined).atexit = False
+        weakref.finalize(self, self._runtime.leave_behind(self._left)).atexit = False
         self._last: tuple[TouchedBlocks, PagedRows] | None = None
         self._closed = self._forgetting = False
         self._process = os.getpid()
 
-    def read(
-        self,
-        pool: PagedPool,
-        block_table: BlockTable,
-        start: int,
-        stop: int,
-        out: torch.Tensor | None,
-        dtype: torch.dtype | None,
-        after: object,
-    ) -> Transfer[torch.Tensor]:
-        """`Stager.read`."""
-        self._check_open()
-        check_pool("pool", pool)
-        start, stop = row_range(start, stop)
-        at_host = dtype_at_host(pool, dtype)
-        shape = (stop - start, *pool.row_shape)
-        blocks = touched_blocks(pool, block_table, start, stop, distinct=False, last=self._last_blocks)
-        if out is not None:
-            check_tensor("out", out)
-            check_rows("out", out, pool, shape, at_host)
-        if start == stop:
-            return Transfer(_no_rows(shape, at_host) if out is None else out, Stats())
-        converts = at_host != pool.dtype
+    def submit(self, request: Request) -> Transfer[Any]:
+        """Performs what was asked for, with arguments that were checked."""
+        if isinstance(request, ReadRequest):
+            return self._read(request)
+        return self._write(request) if isinstance(request, WriteRequest) else self._copy(request)
+
+    def _read(self, asked: ReadRequest) -> Transfer[torch.Tensor]:
+        pool, out = asked.pool, asked.out
+        if asked.start == asked.stop:
+            return Transfer(_no_rows(asked.shape, asked.dtype) if out is None else out, Stats())
+        converts = asked.dtype != pool.dtype
         given = None if converts or out is None else packed_bytes(out)
         loans: list[Loan] = []
         with self._lock:
-            self._forget_what_has_ended()
-            touched = self._rows(pool, blocks, start, stop)
+            self._begin()
+            touched = self._rows(pool, asked.blocks, asked.start, asked.stop)
             scheme, choice = self._choosing.scheme(Direction.READ, pool, touched, given, self._buffers.left)
             if converts and out is None:
-                out = self._borrow(loans, Memory.PAGEABLE, shape, at_host)
-            moved = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype) if converts or out is None else out
+                out = self._borrow(loans, Memory.PAGEABLE, asked.shape, asked.dtype)
+            taken = None if converts else out
+            moved = self._borrow(loans, _memory_at_host(scheme), asked.shape, pool.dtype) if taken is None else taken
             moved_bytes = packed_bytes(moved) if given is None else given
-            submitted = self._submit(scheme, pool.bytes, moved_bytes, moved, after, loans)
+            submitted = self._perform(scheme, pool.bytes, moved_bytes, moved, asked.after, loans, self._choosing.proved)
         result = moved if out is None else out
 
         def convert() -> None:
@@ -97,59 +87,36 @@ class Calls:
         transfer.choice = choice
         return self._told("read", scheme, pool, transfer)
 
-    def write(
-        self,
-        pool: PagedPool,
-        block_table: BlockTable,
-        start: int,
-        rows: torch.Tensor,
-        dtype: torch.dtype | None,
-        after: object,
-    ) -> Transfer[None]:
-        """`Stager.write`."""
-        self._check_open()
-        check_pool("pool", pool)
-        check_tensor("rows", rows)
-        count = rows.shape[0] if rows.dim() else 0
-        start, stop = row_range(start, start + count)
-        at_host = dtype_at_host(pool, dtype)
-        shape = (count, *pool.row_shape)
-        check_rows("rows", rows, pool, shape, at_host)
-        blocks = touched_blocks(pool, block_table, start, stop, distinct=True, last=self._last_blocks)
-        if start == stop:
+    def _write(self, asked: WriteRequest) -> Transfer[None]:
+        pool, rows = asked.pool, asked.rows
+        if asked.start == asked.stop:
             return Transfer(None, Stats())
-        converts = at_host != pool.dtype
+        converts = rows.dtype != pool.dtype
         given = None if converts else packed_bytes(rows)
         loans: list[Loan] = []
         with self._lock:
-            self._forget_what_has_ended()
-            touched = self._rows(pool, blocks, start, stop)
+            self._begin()
+            touched = self._rows(pool, asked.blocks, asked.start, asked.stop)
             scheme, choice = self._choosing.scheme(Direction.WRITE, pool, touched, given, self._buffers.left)
             if converts:
-                converted = self._borrow(loans, _memory_at_host(scheme), shape, pool.dtype)
+                converted = self._borrow(loans, _memory_at_host(scheme), rows.shape, pool.dtype)
                 to_bfloat16(rows, converted)
                 rows = converted
             moved_bytes = packed_bytes(rows) if given is None else given
-            submitted = self._submit(scheme, pool.bytes, moved_bytes, pool.tensor, after, loans)
+            submitted = self._perform(scheme, pool.bytes, moved_bytes, pool.tensor, asked.after, loans, self._choosing.proved)
         transfer = Transfer(None, submitted.stats, submitted.pending, loans=loans)
         transfer.choice = choice
-        transfer.when_done(transfer.give_back)
+        transfer.once_free(transfer.give_back)
         return self._told("write", scheme, pool, transfer)
 
-    def copy(
-        self, source: PagedPool, source_blocks: BlockTable, target: PagedPool, target_blocks: BlockTable, after: object
-    ) -> Transfer[None]:
-        """`Stager.copy`."""
-        self._check_open()
-        check_pool("source", source)
-        check_pool("target", target)
-        scheme = copying(source, source_blocks, target, target_blocks)
+    def _copy(self, asked: CopyRequest) -> Transfer[None]:
+        source, target, scheme = asked.source, asked.target, asked.scheme
         if scheme is None:
             return Transfer(None, Stats())
         small, larger = (source, target) if source.block_size <= target.block_size else (target, source)
         with self._lock:
-            self._forget_what_has_ended()
-            submitted = self._submit(scheme, small.bytes, larger.bytes, target.tensor, after)
+            self._begin()
+            submitted = self._perform(scheme, small.bytes, larger.bytes, target.tensor, asked.after)
         return self._told("copy", scheme, source, Transfer(None, submitted.stats, submitted.pending))
 
     def close(self) -> None:
@@ -158,18 +125,20 @@ class Calls:
         self._closed = True
         while (pending := self._first_under_way()) is not None:  # other stagers of the device may issue meanwhile
             try:
-                if not pending.failed:  # or else whoever waited for it was told
+                if not pending.error:  # or else its error was raised before
                     pending.wait()
             finally:
                 with self._lock:
-                    self._forget(pending)
+                    self._runtime.forget(pending)
         with self._lock:
             self._runtime.quiet()
             self._runtime.settle()
             self._buffers.close()
+            self._left.let_go(self._device)
 
     @property
-    def _last_blocks(self) -> TouchedBlocks | None:
+    def last_blocks(self) -> TouchedBlocks | None:
+        """The blocks of the last call: for those of the next to be compared with."""
         return self._last[0] if self._last else None
 
     def _rows(self, pool: PagedPool, blocks: TouchedBlocks, start: int, stop: int) -> PagedRows:
@@ -183,12 +152,15 @@ class Calls:
 
     def choice(self, pool: PagedPool, block_table: BlockTable, start: int, stop: int, direction: Direction) -> Choice | None:
         """`Stager.choice`."""
-        self._check_open()
+        self.check_open()
         check_pool("pool", pool)
+        if not isinstance(direction, Direction):
+            raise SchemeError(f"direction is {shown(direction)}: pass kvstage.Direction.READ or WRITE")
         start, stop = row_range(start, stop)
         blocks = touched_blocks(pool, block_table, start, stop, distinct=direction is Direction.WRITE)
         rows = PagedRows(blocks, pool.num_blocks, pool.block_size, start, stop)
         with self._lock:
+            self.check_open()
             return self._choosing.scheme(direction, pool, rows, None, self._buffers.left)[1]
 
     def _borrow(self, loans: list[Loan], memory: Memory, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
@@ -199,7 +171,7 @@ class Calls:
         with torch.inference_mode(False):  # an ordinary tensor, whatever the caller's mode
             return loan.tensor[:size].view(dtype).view(shape)
 
-    def _submit(
+    def _perform(
         self,
         scheme: Scheme,
         pool: torch.Tensor,
@@ -207,11 +179,12 @@ class Calls:
         written: torch.Tensor,
         after: object,
         loans: Sequence[Loan] = (),
+        proved: bool = True,
     ) -> Submitted:
         """Performs a call. Raw bytes pass autograd by: it must still see that a saved tensor was overwritten, or may be."""
         submitted = None
         try:
-            submitted = self._runtime.submit(scheme, pool, host, after=after, loans=loans)
+            submitted = self._runtime.submit(scheme, pool, host, after=after, loans=loans, proved=proved)
             increment_version(written)
             return submitted
         except BaseException:
@@ -228,7 +201,7 @@ class Calls:
 
     def _forget_what_has_ended(self) -> None:
         """Raises the error of work that has failed, once: a transfer that was dropped must not fail unseen."""
-        if self._forgetting:  # a hook has called: whoever had it told goes on behind it
+        if self._forgetting:  # a hook has called: the call that tells it goes on after it
             return
         self._forgetting = True
         try:
@@ -241,30 +214,26 @@ class Calls:
     def _look_at(self, pending: Pending) -> bool:
         """Whether work has ended, or failed: it is forgotten then."""
         try:
-            if not pending.failed and not pending.query():
+            if not pending.error and not pending.query():
                 return False
         except BaseException:
-            self._forget(pending)
+            self._runtime.forget(pending)
             raise
-        self._forget(pending)
+        self._runtime.forget(pending)
         return True
 
     def _first_under_way(self) -> Pending | None:
         with self._lock:
             return self._under_way[0] if self._under_way else None
 
-    def _forget(self, pending: Pending) -> None:
-        """Work that has ended, or failed: its memory is kept then.
+    def _begin(self) -> None:
+        """Under the lock, before anything of a call: a close that has begun meanwhile refuses it, or waits for it."""
+        self._forget_what_has_ended()
+        self.check_open()
+        self._left.let_go(self._device)
 
-        Where a hook was told of its end, and has called the stager, it is forgotten already.
-        """
-        if not pending.ended:  # in doubt first: an interrupt finds it in one list or in both
-            self._runtime.doubt(pending.stream, pending.memory)
-            pending.forget()
-        if self._under_way and self._under_way[0] is pending:
-            self._under_way.popleft()
-
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raises ClosedError if the stager or its device is closed, ForkedError in a child of the process that it was made in."""
         check_process(self._process)
         if self._device.closed:
             raise ClosedError("the stager's device is closed: make a new device and a new stager")

@@ -1,8 +1,16 @@
 """The errors of the library. Each says what was wrong, which value, and what to do.
 
 Those of a call are raised before its first copy: a call that is refused has written nothing. An error of the device
-itself, while copies run, comes as whatever the device raised.
+itself, while copies run, comes as the device raised it.
 """
+
+
+def shown(value: object) -> str:
+    """A value in a message, as `repr` has it; Python itself refuses to print an integer of some thousands of digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
 
 
 class KVStageError(Exception):
@@ -10,7 +18,9 @@ class KVStageError(Exception):
 
 
 class RangeError(KVStageError, ValueError):
-    """`start` or `stop` is no row number: negative, no integer, or stop < start; or `pinned_bytes` is no number of bytes."""
+    """`start` or `stop` is no row number: negative, no integer, or stop < start; or `pinned_bytes` is no number of bytes, or
+    `timeout` no number of seconds.
+    """
 
 
 class BlockIdError(KVStageError, ValueError):
@@ -49,6 +59,10 @@ class PinnedMemoryError(KVStageError, MemoryError):
         self.left = left
 
 
+class AllocationError(KVStageError, MemoryError):
+    """The device has no memory for what a call needs: staging of so many slots, or the rows."""
+
+
 class ForkedError(KVStageError, RuntimeError):
     """The process was forked: streams and their threads stayed behind in the parent."""
 
@@ -67,7 +81,7 @@ class UnknownSchemeError(KVStageError, LookupError):
 
 class SchemeError(KVStageError, ValueError):
     """A scheme does something that the library can't run, or names rows outside its own buffers; or a stager was given slots,
-    costs or a hook that are none.
+    costs, a hook or a direction that are none; or an operator's number was asked for of what is no stager.
     """
 
 

@@ -6,7 +6,7 @@
 
 An operator takes tensors and numbers, no objects: so a stager goes by its number, which is a constant of what is compiled.
 `pool` is a tensor [num_blocks, block_size, *row] as for `PagedPool`, `block_table` an int32 or int64 tensor on the CPU, `rows`
-[n, *row]; `start` and `stop` may change from call to call without a new compilation. Each call comes behind the caller's
+[n, *row]; `start` and `stop` may change from call to call without a new compilation. Each call comes after the caller's
 current stream and waits for its rows: what it returns can be used. All errors are those of the stager; ClosedError if
 no stager of that number lives. There is no gradient: rows come and go as bytes, and a pool or rows that require grad leave
 no trace.
@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import torch
 
-from .errors import ClosedError
+from .errors import ClosedError, SchemeError, shown
 from .pool import PagedPool
 from .stager import Stager
 
@@ -34,6 +34,8 @@ class _Numbers:
         self._lock = Lock()
 
     def of(self, stager: Stager) -> int:
+        if not isinstance(stager, Stager):
+            raise SchemeError(f"{shown(stager)} has no number: pass a Stager")
         with self._lock:
             if stager not in self._numbers:
                 self._numbers[stager] = number = next(self._next)

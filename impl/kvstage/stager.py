@@ -5,29 +5,30 @@ It checks what it is given, then lets the runtime perform the scheme; everything
 
 from numbers import Integral
 from types import TracebackType
-from typing import Any
-
-import torch
+from typing import Any, TypeVar
 
 from kvstage_model.language.scheme import Direction
 from kvstage_model.schemes.registry import LIBRARY, Pair
 
 from .arguments.block_table import BlockTable
+from .arguments.requests import Request
 from .batch import Batch
 from .calls import Calls, Hook
 from .costs import Costs
 from .devices.device import Device
 from .devices.lock import lock_of
-from .errors import DeviceError, RangeError, SchemeError, UnknownSchemeError
+from .errors import DeviceError, RangeError, SchemeError, UnknownSchemeError, shown
 from .pool import PagedPool
 from .selection.auto import Auto, Choice
 from .selection.measurement import costs_of
+from .submitter import Submitter
 from .transfer import Transfer
 
+R = TypeVar("R")
 AUTO = "auto"
 
 
-class Stager:
+class Stager(Submitter):
     """Reads rows of a sequence out of a pool, writes them into it, and copies blocks between pools, on one device.
 
     `scheme` is a name of `kvstage_model.library.LIBRARY` (raises UnknownSchemeError for others), or a `Pair` of your own:
@@ -71,6 +72,7 @@ class Stager:
     anything else, and nothing of their memory is used again until then. After a fork the child gets ForkedError from every
     call.
 
+    >>> import torch
     >>> from kvstage import ThreadDevice
     >>> pool, table = PagedPool(torch.zeros(8, 4, 3)), [5, 2]
     >>> with ThreadDevice() as device, Stager(device, scheme="ring", slots=2) as stager:
@@ -99,76 +101,7 @@ class Stager:
         """What "auto" picks by: pass it to other stagers of the device, so that it is measured once."""
         self.device = device
         """What it moves rows on."""
-        self._calls = Calls(device, chosen, slots, pinned_bytes, on_transfer)
-
-    def read(
-        self,
-        pool: PagedPool,
-        block_table: BlockTable,
-        start: int,
-        stop: int,
-        *,
-        out: torch.Tensor | None = None,
-        dtype: torch.dtype | None = None,
-        after: object = None,
-    ) -> Transfer[torch.Tensor]:
-        """Rows [start, stop) of the sequence whose blocks the table lists, in order: [stop - start, *row] at the host.
-
-        `out` takes them where it is given: contiguous, on the CPU (pinned, for "direct", "gather_pinned" and "gather_copy"
-        on an accelerator), of the pool's dtype, and sharing no memory with the pool. With dtype=torch.float32 rows of a bf16
-        pool are converted, exactly, when `wait` returns or `query` is True, and `out` is f32. The call comes behind
-        `after`: an event or a stream of the caller's, as the device has them; None is the caller's current stream, on
-        devices that know one. Raises a KVStageError, with nothing written, where anything does not fit.
-        """
-        return self._calls.read(pool, block_table, start, stop, out, dtype, after)
-
-    def write(
-        self,
-        pool: PagedPool,
-        block_table: BlockTable,
-        start: int,
-        rows: torch.Tensor,
-        *,
-        dtype: torch.dtype | None = None,
-        after: object = None,
-    ) -> Transfer[None]:
-        """Puts `rows`, [n, *row], at rows [start, start + n) of the sequence; all other rows of the pool stay as they are.
-
-        `rows` is contiguous, on the CPU (pinned, for "direct", "gather_pinned" and "gather_copy" on an accelerator), of the
-        pool's dtype, and shares no memory with the pool. With dtype=torch.float32 `rows` is f32 and the pool bf16: the call
-        rounds to the nearest, ties to even (see `kvstage.convert` for NaNs), and has done with `rows` when it returns. No
-        block may be listed twice among those touched. `after` as for `read`. Raises a KVStageError, with nothing
-        written, where anything does not fit.
-        """
-        return self._calls.write(pool, block_table, start, rows, dtype, after)
-
-    def copy(
-        self,
-        source: PagedPool,
-        source_blocks: BlockTable,
-        target: PagedPool,
-        target_blocks: BlockTable,
-        *,
-        after: object = None,
-    ) -> Transfer[None]:
-        """Copies all blocks of one table to those of the other, in order: from pool to pool, with no rows at the host.
-
-        The pools have the same rows and dtype, and share no memory. Their block sizes may differ by a whole factor k: k
-        blocks of the one then lie side by side in a block of the other, and where their number is no multiple of k, the
-        last larger block is used in part; what is behind stays as it is. Tables list the blocks that are copied and no
-        padding; `target_blocks` names none twice. Whatever the stager's scheme is, this is one copy a (smaller) block
-        and one wait, which is `Transfer.wait`. A pool at the host must be pinned on an accelerator. `after` as for
-        `read`. Raises a KVStageError, with nothing written, where anything does not fit.
-
-        >>> from kvstage import ThreadDevice
-        >>> pool = PagedPool(torch.arange(8.0).view(8, 1, 1).expand(8, 2, 1).contiguous())  # each block holds its number
-        >>> host = PagedPool(torch.zeros(3, 4, 1))  # blocks of two of those
-        >>> with ThreadDevice() as device, Stager(device, scheme="direct") as stager:
-        ...     stager.copy(pool, [7, 2, 5], host, [2, 0]).wait()
-        >>> host.tensor.squeeze().tolist()
-        [[5.0, 5.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [7.0, 7.0, 2.0, 2.0]]
-        """
-        return self._calls.copy(source, source_blocks, target, target_blocks, after)
+        super().__init__(Calls(device, chosen, slots, pinned_bytes, on_transfer))
 
     def choice(
         self, pool: PagedPool, block_table: BlockTable, start: int, stop: int, direction: Direction = Direction.READ
@@ -185,11 +118,19 @@ class Stager:
         return Batch(self._calls)
 
     def close(self) -> None:
-        """Waits for everything under way, then refuses new calls; the device stays open. May be called twice.
+        """Waits for everything under way, and refuses new calls; the device stays open. May be called twice.
+
+        A call of another thread that is on its way in is waited for, or gets ClosedError: nothing is written after the end.
 
         Raises the first error of work that nobody has asked for: call it again for the next.
         """
         self._calls.close()
+
+    def _check_open(self) -> None:
+        self._calls.check_open()
+
+    def _submit(self, request: Request) -> Transfer[R]:
+        return self._calls.submit(request)
 
     def __enter__(self) -> "Stager":
         return self
@@ -210,7 +151,7 @@ def _check_device(device: object) -> None:
 
 def _check_budget(pinned_bytes: object) -> None:
     if pinned_bytes is not None and not (isinstance(pinned_bytes, Integral) and int(pinned_bytes) >= 0):
-        raise RangeError(f"pinned_bytes is {pinned_bytes!r}: it must be a number of bytes from 0 on, or None for no bound")
+        raise RangeError(f"pinned_bytes is {shown(pinned_bytes)}: it must be a number of bytes from 0 on, or None for no bound")
 
 
 def _check_hook(on_transfer: object) -> None:

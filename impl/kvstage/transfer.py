@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
+from .arguments.timeout import check_timeout
 from .errors import CancelledError, DeviceError, NotFinishedError, ReleasedError
 from .runtime.memory_budget import Loan
 from .runtime.pending import Pending
@@ -19,7 +20,7 @@ class Moved:
     """What `Stager(on_transfer=...)` is told of a transfer that has ended: for traces and metrics.
 
     `direction` is "read", "write" or "copy", `scheme` the name of the loop that ran, `pool` the name of the pool (of the
-    source, for a copy), `rows` how many were moved. The stats are complete, the last wait too where there was one.
+    source, for a copy), `rows` how many were moved. The stats are complete, the last wait too if there was one.
     """
 
     direction: str
@@ -37,7 +38,7 @@ class Transfer(Generic[R]):
     wait that the scheme ends with. The other schemes finish inside the call, so their transfers never block; `result()` asks for a
     `wait()` or a `query()` all the same: code that forgets it must not work only as long as the scheme is a slow one.
 
-    Until then the caller leaves the rows alone on both sides: he reads none of the target, and writes none of the
+    Until then the caller leaves the rows alone on both sides, and reads none of the target, nor writes any of the
     source. What a copy under way may touch is kept alive, even when the transfer is dropped. Any thread may use it.
 
     >>> import torch
@@ -75,7 +76,7 @@ class Transfer(Generic[R]):
 
     @property
     def stats(self) -> Stats:
-        """What the call has asked of the device so far; a wait behind the call counts when it is made."""
+        """What the call has asked of the device so far; a wait after the call counts when it is made."""
         return self._stats if self._pending is None else self._stats + Stats(waits=self._pending.waits)
 
     def query(self) -> bool:
@@ -89,11 +90,13 @@ class Transfer(Generic[R]):
         return True
 
     def wait(self, timeout: float | None = None) -> None:
-        """Returns when the rows have arrived, or raises what went wrong on their way.
+        """Returns when the rows have arrived, or raises what went wrong on their way: each time, once it has.
 
-        After `timeout` seconds, where it is given, raises TimeoutError; the rows are on their way still. So they are
-        after a KeyboardInterrupt: wait again. Of a cancelled transfer: when the device has done with its memory.
+        After `timeout` seconds, if it is given, raises TimeoutError; the rows are on their way still. So they are after a
+        KeyboardInterrupt: wait again. Of a cancelled transfer: when the device has done with its memory. Raises RangeError
+        if `timeout` is no number of seconds.
         """
+        check_timeout(timeout)
         if self._pending is not None:
             self._pending.wait(timeout)
         self._arrived()
@@ -118,18 +121,20 @@ class Transfer(Generic[R]):
         """The rows of a read; None for a write or a copy.
 
         Raises NotFinishedError before `wait()` returned or `query()` was True, CancelledError after `cancel()`,
-        ReleasedError after `release()`.
+        ReleasedError after `release()`; and what went wrong on their way, once a wait or a query has raised it.
         """
         if self.cancelled:
             raise CancelledError("this transfer was cancelled: its rows are nobody's; read them again")
         if self._released:
             raise ReleasedError("this transfer was released: its memory may hold other rows by now; copy what you keep before")
+        if self._pending is not None:
+            self._pending.check_error()
         if not self._asked:
             raise NotFinishedError("the rows may still be on their way: call wait() first, or query() until it is True")
         return cast(R, self._result)  # None is a result of its own
 
     def release(self) -> None:
-        """The rows have been used: their memory goes back to the stager, for other calls. The caller's own `out` stays his.
+        """The rows have been used: their memory goes back to the stager, for other calls. `out` stays the caller's.
 
         Nobody may use the tensor of `result()` from now on, nor a kernel that still runs. May be called twice. Raises
         NotFinishedError before `wait()` returned or `query()` was True: `cancel()` takes that case.
@@ -149,14 +154,21 @@ class Transfer(Generic[R]):
         with self._lock:
             self.cancelled = True
             self._convert = None
-        self.when_done(self.give_back)
+        self.once_free(self.give_back)
 
     def when_done(self, do: Callable[[], None]) -> None:
-        """Does something once the rows are seen to have arrived; now, where they have."""
+        """Does something once the rows are seen to have arrived; now, if they have."""
         if self._pending is None:
             do()
         else:
             self._pending.at_end(do)
+
+    def once_free(self, do: Callable[[], None]) -> None:
+        """Gives back memory of the call once the device has done with it, whether all went well or not; now, if it has."""
+        if self._pending is None:
+            do()
+        else:
+            self._pending.once_free(do)
 
     def give_back(self) -> None:
         """Lets go of the result, and gives what was borrowed for it back to the stager."""
@@ -170,6 +182,8 @@ class Transfer(Generic[R]):
         return None if self._pending is None else self._pending.stream
 
     def _arrived(self) -> None:
+        if self._asked:
+            return
         with self._lock:
             if self._convert is not None:
                 self._convert()

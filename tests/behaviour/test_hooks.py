@@ -5,6 +5,7 @@ import torch
 
 from kvstage import HostDevice, Moved, PagedPool, PinnedMemoryError, Stager, ThreadDevice
 from kvstage.calls import Calls
+from kvstage.runtime.runtime import Runtime
 from tests.support.plain import plain_read, random_blocks, same
 
 TABLE = [3, 0, 4]
@@ -18,15 +19,15 @@ NEVER = property(lambda calls: False, lambda calls, value: None)
 """For a stager that does not notice that a hook calls it while it tells of ends."""
 
 
-def the_first(calls: Calls, pending: object) -> None:
+def the_first(runtime: Runtime, pending: object) -> None:
     """What a stager forgets that believes that a hook calls nobody."""
-    calls._under_way.popleft()
+    runtime.under_way.popleft()
 
 
 @pytest.mark.parametrize("guarded", [True, False])
 def test_close_waits_for_what_a_hook_has_issued_in_a_call_that_was_refused(monkeypatch, guarded):
     if not guarded:
-        monkeypatch.setattr(Calls, "_forget", the_first)
+        monkeypatch.setattr(Runtime, "forget", the_first)
         monkeypatch.setattr(Calls, "_forgetting", NEVER, raising=False)
     blocks, out = random_blocks(1, 5, 4, (3,), torch.bfloat16), torch.zeros(4, 3, dtype=torch.bfloat16)
     pool, told = PagedPool(blocks.tensor), []
@@ -53,7 +54,7 @@ def test_close_waits_for_what_a_hook_has_issued_in_a_call_that_was_refused(monke
 @pytest.mark.parametrize("guarded", [True, False])
 def test_a_hook_whose_call_leaves_nothing_under_way(monkeypatch, guarded):
     if not guarded:
-        monkeypatch.setattr(Calls, "_forget", the_first)
+        monkeypatch.setattr(Runtime, "forget", the_first)
         monkeypatch.setattr(Calls, "_forgetting", NEVER, raising=False)
     blocks, target = random_blocks(1, 5, 4, (3,), torch.bfloat16), torch.zeros(5, 4, 3, dtype=torch.bfloat16)
     pool, inner = PagedPool(blocks.tensor), []

@@ -16,8 +16,8 @@ from kvstage.calls import Calls
 from tests.support.devices import everything
 
 AT_ONCE = ["direct", "gather_pinned", "gather_host", "gather_copy"]
-CODE = {"calls.py", "runtime.py", "performer.py", "pending.py", "staging.py", "buffers.py", "transfer.py"}
-"""Files in whose lines a call is interrupted: of the library above its device."""
+CODE = {"calls", "runtime", "performer", "pending", "staging_memory", "memory_budget", "transfer", "left_behind", "requests"}
+"""Modules in whose lines a call is interrupted: of the library above its device."""
 TWIN = "noted_late"
 """A function of this file that takes part in a call."""
 TABLE = [1, 2]
@@ -43,7 +43,7 @@ class Interrupt:
 
     def _enter(self, frame: FrameType, kind: str, argument: object) -> Any:
         file = Path(frame.f_code.co_filename)
-        above = file.parent.name == "kvstage" and file.name in CODE
+        above = "kvstage" in file.parent.parts and file.stem in CODE
         return self._line if above or frame.f_code.co_name == TWIN else None
 
     def _line(self, frame: FrameType, kind: str, argument: object) -> Any:
@@ -105,7 +105,7 @@ def test_what_an_interrupted_call_has_issued_is_waited_for(watch, scheme, direct
 
 
 def test_twin_a_call_that_is_noted_behind_its_end_is_lost_in_between(watch, monkeypatch):
-    submit = Calls._submit
+    submit = Calls._perform
 
     def noted_late(calls: Calls, *arguments: Any) -> Any:
         submitted = submit(calls, *arguments)
@@ -113,7 +113,7 @@ def test_twin_a_call_that_is_noted_behind_its_end_is_lost_in_between(watch, monk
         calls._under_way.append(pending)
         return submitted
 
-    monkeypatch.setattr(Calls, "_submit", noted_late)
+    monkeypatch.setattr(Calls, "_perform", noted_late)
     _, unknown = places("direct", "write")
     watch.taken()
     assert {file for file, _ in unknown} == {Path(__file__).name}

@@ -6,18 +6,24 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 
 from kvstage import (
+    AllocationError,
+    BlockIdError,
     ClosedError,
     DeviceError,
     HostDevice,
+    KVStageError,
     LayoutError,
     PagedPool,
     RangeError,
     SchemeError,
     Stager,
+    TableTooShortError,
     ThreadDevice,
     UnknownSchemeError,
+    ops,
 )
 from kvstage.runtime.performer import Performer
 from kvstage_model.language.buffers import Memory
@@ -31,7 +37,7 @@ TABLE = [3, 0, 4]
 def stream_first(performer: Performer, stream: str) -> None:
     """What takes the stream for one with work on it before the order is accepted."""
     performer._streams.append(stream)
-    performer._device.order_after(stream, performer._after)
+    performer._device.order_after(stream, performer._order.after)
 
 
 @pytest.mark.parametrize("scheme", ["per_block", "direct", "gather_pinned"])
@@ -107,6 +113,40 @@ def nested(**layout):
         return torch.nested.nested_tensor([torch.zeros(2, 3), torch.zeros(2, 3)], **layout)
 
 
+def per_channel():
+    with warnings.catch_warnings(action="ignore"):
+        return torch.quantize_per_channel(torch.zeros(2, 2, 2), torch.ones(2), torch.zeros(2), 0, torch.qint8)
+
+
+def csr():
+    with warnings.catch_warnings(action="ignore"):
+        return torch.zeros(4, 3).to_sparse_csr()
+
+
+def nested_ids():
+    with warnings.catch_warnings(action="ignore"):
+        return torch.nested.nested_tensor([torch.tensor([1]), torch.tensor([1, 2])])
+
+
+def fake(tensor):
+    """What torch traces a program with."""
+    return FakeTensorMode().from_tensor(tensor)
+
+
+def made():
+    """A stager for calls that are refused late: of the test, which watches it."""
+    return Stager(HostDevice(), scheme="direct")
+
+
+class Short(list):
+    """Has fewer entries than it says."""
+
+    def __getitem__(self, at):
+        return super().__getitem__(at)[:1] if isinstance(at, slice) else super().__getitem__(at)
+
+
+HUGE = 10**5000
+"""More digits than Python prints."""
 STAGER, POOL = Stager(HostDevice()), PagedPool(torch.zeros(5, 4, 3))
 NO_DEVICE = SimpleNamespace(copy=print, closed=False)
 NAMED = [
@@ -135,11 +175,49 @@ NAMED = [
     (lambda: PagedPool(nested(layout=torch.jagged)), LayoutError, "nested"),
     (lambda: STAGER.write(POOL, [1], 0, nested()), LayoutError, "rows is a nested tensor"),
     (lambda: STAGER.read(POOL, [1], 0, 2, out=nested(layout=torch.jagged)), LayoutError, "out is a nested tensor"),
+    (lambda: PagedPool(per_channel()), LayoutError, "quantised per channel"),
+    (lambda: PagedPool(fake(torch.zeros(5, 4, 3))), LayoutError, "FakeTensor without memory"),
+    (lambda: STAGER.read(POOL, torch.tensor([1, 2]).to_sparse(), 0, 6), LayoutError, "table is torch.sparse_coo"),
+    (lambda: STAGER.read(POOL, nested_ids(), 0, 6), LayoutError, "or nested"),
+    (lambda: STAGER.read(POOL, fake(torch.tensor([1, 2])), 0, 6), LayoutError, "FakeTensor without memory"),
+    (lambda: STAGER.read(POOL, torch.tensor([1, 2], device="meta"), 0, 6), DeviceError, "on meta"),
+    (lambda: STAGER.read(POOL, Short([1, 2, 3]), 0, 8), TableTooShortError, "says that it has 3 entries"),
+    (lambda: STAGER.read(POOL, [HUGE], 0, 2), BlockIdError, "entry 0 is an integer of 16610 bits"),
+    (lambda: STAGER.read(POOL, [1.0], 0, 2), BlockIdError, "entry 0 is 1.0"),
+    (lambda: STAGER.write(POOL, [1], "0", torch.zeros(1, 3)), RangeError, "start is '0'"),
+    (lambda: STAGER.write(POOL, [1], 0.0, torch.zeros(1, 3)), RangeError, "start is 0.0"),
+    (lambda: STAGER.read(POOL, [1], 0, np.float32(2)), RangeError, "stop is"),
+    (lambda: STAGER.read(POOL, [1], 0, HUGE), RangeError, "stop is an integer of 16610 bits"),
+    (lambda: STAGER.read(POOL, [1], -HUGE, 2), RangeError, "start is an integer"),
+    (lambda: STAGER.read(POOL, [1], 0, fake(torch.tensor(2))), RangeError, "stop is"),
+    (lambda: STAGER.read(POOL, [1], 0, torch.tensor(2, device="meta")), RangeError, "stop is a tensor on meta"),
+    (lambda: STAGER.read(POOL, [1], 0, (n for n in [2])), RangeError, "stop is <generator"),
+    (lambda: STAGER.read(POOL, (n for n in [1]), 0, 2), LayoutError, "is a generator"),
+    (lambda: STAGER.read(POOL, [1], 0, 4, out=csr()), LayoutError, "out is torch.sparse_csr"),
+    (lambda: STAGER.write(POOL, [1], 0, csr()), LayoutError, "rows is torch.sparse_csr"),
+    (lambda: STAGER.read(POOL, [1], 0, 4, out=fake(torch.zeros(4, 3))), LayoutError, "out is a FakeTensor"),
+    (lambda: STAGER.write(POOL, [1], 0, fake(torch.zeros(4, 3))), LayoutError, "rows is a FakeTensor"),
+    (lambda: STAGER.write(POOL, [1], 0, torch.zeros(4, 3, device="meta")), DeviceError, "rows is on meta"),
+    (lambda: STAGER.write(POOL, [1], 0, torch.tensor(1.0)), LayoutError, "rows has shape"),
+    (lambda: STAGER.read(POOL, [1], 0, 4, dtype="float32"), LayoutError, "dtype is float32"),
+    (lambda: made().read(POOL, [1], 0, 4, after=np.zeros(2)), DeviceError, "after is a ndarray"),
+    (lambda: made().read(POOL, [1], 0, 4, after=torch.zeros(2)), DeviceError, "after is a Tensor"),
+    (lambda: made().read(POOL, [1], 0, 4).wait(timeout=float("nan")), RangeError, "timeout is nan"),
+    (lambda: made().read(POOL, [1], 0, 4).wait(timeout="a"), RangeError, "timeout is 'a'"),
+    (lambda: made().read(POOL, [1], 0, 4).wait(timeout=10**400), RangeError, "timeout is 1000"),
+    (lambda: made().read(POOL, [1], 0, 4).wait(timeout=HUGE), RangeError, "timeout is an integer"),
+    (lambda: STAGER.choice(POOL, [1], 0, 4, "read"), SchemeError, "direction is 'read'"),
+    (lambda: Stager(HostDevice(), scheme="ring", slots=-HUGE), SchemeError, "slots is an integer"),
+    (lambda: Stager(HostDevice(), scheme="ring", slots=10**9).read(POOL, [1], 0, 4), AllocationError, "48000000000 bytes"),
+    (lambda: Stager(HostDevice(), scheme="ring", slots=HUGE).read(POOL, [1], 0, 4), AllocationError, "an integer of"),
+    (lambda: Stager(HostDevice(), pinned_bytes=-HUGE), RangeError, "pinned_bytes is an integer"),
+    (lambda: ops.number_of("direct"), SchemeError, "'direct' has no number"),
 ]
 
 
 @pytest.mark.parametrize(("call", "error", "says"), NAMED)
 def test_what_is_of_the_wrong_kind_is_named(call, error, says):
+    assert issubclass(error, KVStageError)
     with pytest.raises(error, match=says):
         call()
     assert same(POOL.tensor, torch.zeros(5, 4, 3))

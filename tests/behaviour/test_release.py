@@ -81,7 +81,7 @@ def test_release_before_the_end_is_refused(scheme):
 def gets_other_memory(quarantine: bool, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether a read behind a cancelled one, whose work is held, gets other memory than that."""
     if not quarantine:
-        monkeypatch.setattr(Transfer, "when_done", lambda self, do: do())
+        monkeypatch.setattr(Transfer, "once_free", lambda self, do: do())
     pool = PagedPool(torch.ones(5, 4, 3))
     with ThreadDevice() as device, device.hold(everything):
         stager = Stager(device, scheme="direct")
@@ -89,7 +89,7 @@ def gets_other_memory(quarantine: bool, monkeypatch: pytest.MonkeyPatch) -> bool
         first.cancel()
         second = stager.read(pool, TABLE, 4, 12)
         pending = stager._calls._under_way
-        places = {each._memory[1].data_ptr() for each in pending}
+        places = {each.work.memory[1].data_ptr() for each in pending}
         second.wait()
     return len(places) == 2
 

@@ -92,3 +92,23 @@ def test_polling_comes_to_an_end(names: dict[str, Any]) -> None:
 
 def test_the_front_page_links_it() -> None:
     assert "(docs/devices.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_card_survives_a_piece_of_work_that_fails(names: dict[str, Any]) -> None:
+    """The transfer whose work it was raises for ever; the next one is right."""
+    card, pool = names["LateCard"](), PagedPool(torch.ones(4, 2, 3))
+    stager = Stager(card, scheme="direct")
+    failed = stager.read(pool, [2, 0], 0, 4)
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    card._queues["copy"][0] = fail
+    for ask in (failed.wait, failed.wait, failed.query, failed.result):
+        with pytest.raises(ZeroDivisionError):
+            ask()
+    again = stager.read(pool, [2, 0], 0, 4)
+    again.wait()
+    assert again.result().eq(1).all()
+    stager.close()
+    card.close()

@@ -10,27 +10,38 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..errors import BlockIdError, DeviceError, DuplicateBlockError, LayoutError, RangeError, TableTooShortError
-from ..pool import PagedPool
+from ..errors import BlockIdError, DeviceError, DuplicateBlockError, LayoutError, RangeError, TableTooShortError, shown
+from ..pool import PagedPool, has_memory, is_plain
 
 BlockTable: TypeAlias = Sequence[int] | NDArray[np.int32] | NDArray[np.int64] | torch.Tensor
 """Block ids, one a block of the sequence: a list, or a numpy or CPU torch array of int32 or int64. Padding behind the
 blocks that a call touches is not looked at."""
 
+MOST_ROWS = 2**63 - 1
+"""What a row number can be at most: those of kernels are int64."""
 _DTYPES: tuple[Any, ...] = (np.dtype(np.int32), np.dtype(np.int64), torch.int32, torch.int64)
 
 
 def row_range(start: int, stop: int) -> tuple[int, int]:
     """The two as ints. Raises RangeError unless 0 <= start <= stop."""
-    try:
-        start, stop = index(start), index(stop)
-    except TypeError as error:
-        raise RangeError(f"rows [{start!r}, {stop!r}): start and stop must be integers") from error
+    start, stop = _number("start", start), _number("stop", stop)
     if start < 0:
         raise RangeError(f"start is {start}: rows are counted from 0")
     if stop < start:
         raise RangeError(f"rows [{start}, {stop}) end before they start: stop must be at least start")
     return start, stop
+
+
+def _number(name: str, value: Any) -> int:
+    if isinstance(value, torch.Tensor) and value.device.type != "cpu":
+        raise RangeError(f"{name} is a tensor on {value.device}, and reading it would wait for that device: pass an integer")
+    try:
+        number = index(value)
+    except (TypeError, RuntimeError) as error:  # the second, of a tensor that has no value
+        raise RangeError(f"{name} is {shown(value)}: it must be an integer") from error
+    if abs(number) > MOST_ROWS:
+        raise RangeError(f"{name} is {shown(number)}: no sequence has so many rows")
+    return number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +91,11 @@ def touched_blocks(
             )
         chosen = table[first:end] if first or end < length else table
         listed = _int64s(pool, chosen, first)
+        if len(listed) != 8 * (end - first):
+            raise TableTooShortError(
+                f"the block table says that it has {length} entries, and a slice of {end - first} of them has {len(listed) // 8}: "
+                "pass a list, or an array"
+            )
         if last is not None and last.are(first, listed, pool.num_blocks, distinct):
             return last
     if not isinstance(chosen, np.ndarray | torch.Tensor):
@@ -113,11 +129,15 @@ def _int64s(pool: PagedPool, chosen: Any, first: int) -> bytes:
 def table_length(table: Any) -> int:
     """How many entries a block table has. Raises LayoutError or DeviceError if it is none that the library takes."""
     if isinstance(table, np.ndarray | torch.Tensor):
+        if isinstance(table, torch.Tensor) and not is_plain(table):
+            raise LayoutError(f"the block table is {table.layout}, or nested: pass a dense tensor of one dimension")
         if isinstance(table, torch.Tensor) and table.device.type != "cpu":
             raise DeviceError(f"the block table is on {table.device}, and reading it would wait for that device: pass a CPU copy")
         if table.ndim != 1 or table.dtype not in _DTYPES:
             shape = list(table.shape)
             raise LayoutError(f"the block table is {table.dtype} of shape {shape}: it must be int32 or int64, of one dimension")
+        if isinstance(table, torch.Tensor) and not has_memory(table):
+            raise LayoutError(f"the block table is a {type(table).__name__} without memory of its own: pass the ids themselves")
     elif not isinstance(table, Sequence) or isinstance(table, str | bytes):
         raise LayoutError(f"the block table is a {type(table).__name__}: pass a list, or a numpy or torch array, of block ids")
     elif not isinstance(table, list | tuple):
@@ -148,10 +168,10 @@ def _refuse_block(pool: PagedPool, ids: Sequence[Any], first: int) -> None:
         try:
             number = index(block)
         except TypeError as error:
-            raise BlockIdError(f"block table entry {k} is {block!r}: block ids are integers") from error
+            raise BlockIdError(f"block table entry {k} is {shown(block)}: block ids are integers") from error
         if not 0 <= number < pool.num_blocks:
             raise BlockIdError(
-                f"block table entry {k} is {number}, and {pool} has blocks 0 to {pool.num_blocks - 1}: "
+                f"block table entry {k} is {shown(number)}, and {pool} has blocks 0 to {pool.num_blocks - 1}: "
                 f"rows {k * pool.block_size} to {(k + 1) * pool.block_size - 1} of the sequence have no block"
             )
 

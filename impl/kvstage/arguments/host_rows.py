@@ -3,7 +3,7 @@
 import torch
 
 from ..errors import AliasError, DeviceError, LayoutError
-from ..pool import PagedPool, is_plain, same_memory
+from ..pool import PagedPool, has_memory, is_plain, same_memory
 
 
 def check_tensor(name: str, tensor: object) -> None:
@@ -26,7 +26,13 @@ def check_rows(name: str, tensor: torch.Tensor, pool: PagedPool, shape: tuple[in
         )
     if tuple(tensor.shape) != shape:
         raise LayoutError(f"{name} has shape {list(tensor.shape)}: it must be {list(shape)}, rows of {pool}")
-    if not is_plain(tensor) or not tensor.is_contiguous():
+    if not is_plain(tensor):
+        raise LayoutError(
+            f"{name} is {tensor.layout}, quantised per channel, or a lazy conjugate or negative: it must hold its rows"
+        )
+    if not has_memory(tensor):
+        raise LayoutError(f"{name} is a {type(tensor).__name__} without memory of its own: pass the tensor that has the rows")
+    if not tensor.is_contiguous():
         raise LayoutError(
             f"{name} has shape {list(shape)} and strides {list(tensor.stride())}: it must be contiguous; use .contiguous()"
         )

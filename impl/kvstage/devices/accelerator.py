@@ -26,6 +26,8 @@ from ..errors import ClosedError, DeviceError
 from .accelerator_kernels import AcceleratorKernels, at_host
 from .device import Index
 from .fork_check import check_process
+from .left_behind import left_behind
+from .lock import lock_of
 
 
 class AcceleratorDevice:
@@ -40,6 +42,9 @@ class AcceleratorDevice:
     host) count what was asked for since it was made. Raises DeviceError if there is no such accelerator; ForkedError if it
     is used in a process that was forked after it was made.
     """
+
+    keeps_errors = True
+    """As drivers do: after a failure every call raises it."""
 
     def __init__(self, device: torch.device | str | None = None) -> None:
         self.device = _accelerator(device)
@@ -151,11 +156,13 @@ class AcceleratorDevice:
     def close(self) -> None:
         """Waits for this device's own streams, and lets go of them and of their memory."""
         check_process(self._process)
-        self.closed = True
-        streams, self._streams = self._streams, {}
-        for stream in streams.values():
+        with lock_of(self):  # no call is between its look at `closed` and its work
+            self.closed = True
+        for stream in self._streams.values():
             stream.synchronize()
+        self._streams.clear()
         self._kernels.clear()
+        left_behind(self).clear()
 
     def __enter__(self) -> "AcceleratorDevice":
         return self

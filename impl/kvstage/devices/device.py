@@ -14,7 +14,9 @@ a query is the one that counts, and one that was never recorded holds nobody up.
 Work is issued by one host thread at a time, which `devices.lock.lock_of` sees to: so a device can be hashed, and referred to
 weakly, as ordinary objects can. `wait` and `query` may be called by any thread, meanwhile.
 
-A device may state its `costs`, a `kvstage.costs.Costs`: the others are measured, by whoever wants `scheme="auto"`.
+A device may state its `costs`, a `kvstage.costs.Costs`: the others are measured, for `scheme="auto"`. It may state
+`keeps_errors = True`: each event whose last record comes after failed work raises what went wrong at each wait and query, and
+no other event does. If it doesn't, an error from one wait means that all that is under way may have failed.
 """
 
 from typing import Protocol, TypeAlias, TypeVar
@@ -109,5 +111,5 @@ class Device(Protocol[B, E]):
         ...  # pragma: no cover
 
     def close(self) -> None:
-        """Finishes all work and lets go of threads and memory. May be called twice."""
+        """Finishes all work and lets go of threads and memory. May be called twice, and again after an interrupt."""
         ...  # pragma: no cover

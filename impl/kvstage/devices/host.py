@@ -15,7 +15,9 @@ from ..costs import HOST
 from ..errors import ClosedError, DeviceError
 from .device import Index
 from .host_kernels import Bytes, HostKernels
-from .named_streams import NamedStreams
+from .left_behind import left_behind
+from .lock import lock_of
+from .named_streams import NamedStreams, PlainEvent
 
 
 class HostDevice(NamedStreams):
@@ -27,6 +29,7 @@ class HostDevice(NamedStreams):
     """
 
     costs = HOST
+    keeps_errors = True
 
     def __init__(self) -> None:
         self.copies = 0
@@ -76,7 +79,7 @@ class HostDevice(NamedStreams):
 
     def event(self) -> object:
         """A new event."""
-        return object()
+        return PlainEvent()
 
     def record(self, event: object, stream: str) -> None:
         """Everything before has ended."""
@@ -96,7 +99,9 @@ class HostDevice(NamedStreams):
 
     def close(self) -> None:
         """Refuses new work; there is no other left."""
-        self.closed = True
+        with lock_of(self):  # a call in another thread comes to its end
+            self.closed = True
+        left_behind(self).clear()
 
     def __enter__(self) -> "HostDevice":
         return self

@@ -6,12 +6,16 @@ from ..errors import DeviceError
 from .device import Device
 
 
+class PlainEvent:
+    """An event that is known by its identity alone."""
+
+
 class NamedStreams:
     """`order_after` and `order_before` for devices without a current stream: `after` is a stream's name or an event."""
 
     def order_after(self: Device[Any, Any], stream: str, after: object) -> None:
         """The stream goes on behind an event of this device, or all that is on a stream now; None orders nothing."""
-        if after is None or after == stream:
+        if after is None or (isinstance(after, str) and after == stream):
             return
         event = self.event()
         if isinstance(after, str):

@@ -23,7 +23,9 @@ from kvstage_model.simulation.machine import Machine
 from ..costs import PCIE_5
 from ..errors import ClosedError, DeviceError
 from .device import Index
-from .named_streams import NamedStreams
+from .left_behind import left_behind
+from .lock import lock_of
+from .named_streams import NamedStreams, PlainEvent
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -108,7 +110,7 @@ class SimDevice(NamedStreams, Machine):
 
     def event(self) -> object:
         """A new event."""
-        return object()
+        return PlainEvent()
 
     def record(self, event: Hashable, stream: str, label: object = "record") -> None:
         """Marks what was issued on a stream so far."""
@@ -142,8 +144,10 @@ class SimDevice(NamedStreams, Machine):
 
     def close(self) -> None:
         """Lets all streams finish."""
-        self.closed = True
-        self.drain()
+        with lock_of(self):
+            self.closed = True
+            self.drain()
+        left_behind(self).clear()
 
     def __enter__(self) -> "SimDevice":
         return self

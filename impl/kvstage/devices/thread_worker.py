@@ -1,15 +1,37 @@
 """One stream of a `ThreadDevice`: a queue, and the thread that serves it."""
 
+import atexit
+import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, TypeAlias
+from weakref import WeakSet
 
 from .timing import Span, now
 
 Work: TypeAlias = tuple[Callable[..., None], tuple[Any, ...], threading.Event | None, Span | None]
 """A function, its arguments, what the worker waits for before it calls it, and where it notes the times, if anywhere."""
+
+
+SHORT = 0.01
+"""Seconds between two looks at a thread that may have come to the next piece of work that is held back."""
+_SERVING: "WeakSet[Worker]" = WeakSet()
+
+
+@atexit.register
+def _drop_all() -> None:
+    """At the end of the process: before torch's own threads are taken down, which work may still use."""
+    serving = list(_SERVING)
+    for worker in serving:
+        worker.drop()
+    while serving:  # in turns, as one may wait for another
+        serving = [worker for worker in serving if not worker.has_ended(SHORT)]
+
+
+if hasattr(os, "register_at_fork"):  # where there is a fork
+    os.register_at_fork(after_in_child=_SERVING.clear)  # the threads are in the parent alone
 
 
 class Record:
@@ -89,6 +111,10 @@ class Worker:
         self.queue: SimpleQueue[Work | Record | _Await | _Forget | None] = SimpleQueue()
         self.error: BaseException | None = None
         self.untold: BaseException | None = None
+        self._gate: threading.Event | None = None
+        self._drops = False
+        self._over = threading.Event()
+        _SERVING.add(self)
         self.thread = threading.Thread(target=self._serve, name=f"kvstage stream {name}", daemon=True)
         self.thread.start()
 
@@ -107,10 +133,30 @@ class Worker:
         if self.error is error:
             self.queue.put(_Forget(error))
 
+    def finish(self) -> None:
+        """Does what is queued, and ends the thread. Returns when it has; can be called again if it is interrupted."""
+        self.queue.put(None)
+        self._over.wait()  # a `join` that was interrupted takes the thread for ended
+        self.thread.join()
+
+    def drop(self) -> None:
+        """Has the rest of the queue dropped. Returns at once: a thread may be at a piece of work, or wait for another thread."""
+        self._drops = True
+        self.queue.put(None)
+
+    def has_ended(self, within: float) -> bool:
+        """Whether the thread has ended after so many seconds. If what it is at is held back, it is let go."""
+        if (gate := self._gate) is not None and self._drops:
+            gate.set()
+        return self._over.wait(within)
+
     def _serve(self) -> None:
-        while True:
-            with self:  # whatever work raises is kept for the host, and the marks behind it still end
-                return self._work()
+        over = False
+        while not over:
+            with self:  # whatever work raises is kept for the host, and the marks after it still end
+                self._work()
+                over = True
+        self._over.set()
 
     def _work(self) -> None:
         get = self.queue.get
@@ -130,10 +176,13 @@ class Worker:
             else:
                 function, arguments, gate, span = entry
                 if gate is not None:
+                    self._gate = gate
                     gate.wait()
+                    self._gate = None
                 if span is not None:
                     span.begin = now()
-                function(*arguments)
+                if not self._drops:
+                    function(*arguments)
                 if span is not None:
                     span.end = now()
                 del function, arguments  # while the worker waits for more, it keeps nothing that was moved alive

@@ -21,6 +21,8 @@ from .device import Index
 from .fork_check import check_process
 from .held_work import HeldWork
 from .host_kernels import Bytes, HostKernels
+from .left_behind import left_behind
+from .lock import lock_of
 from .named_streams import NamedStreams
 from .thread_worker import Record, Worker
 from .timing import Timing
@@ -39,12 +41,15 @@ class ThreadDevice(Timing, NamedStreams):
     """Moves host memory to host memory on worker threads. Pools must be CPU tensors; DEVICE memory is host memory too.
 
     A context manager: leaving it closes the device. `copies`, `launches` (kernels) and `waits` (those that may block
-    the host) count what was asked for since it was made. After an error, a stream skips what is queued behind it
-    before a wait or a query has raised the error, and each event recorded behind skipped work raises it, too; in what
-    `timed` gives, the times of what was skipped stay 0. What is queued keeps its memory alive. Tensors are written
+    the host) count what was asked for since it was made. After an error, a stream skips what was queued after it
+    before a wait or a query has raised the error, and each event recorded after skipped work raises it, too; in what
+    `timed` gives, the times of what was skipped stay 0. What is queued keeps its memory alive. At the end of the process
+    the piece of work that a thread is at is finished, and the rest is dropped. Tensors are written
     through numpy, unseen by their version counters. In a process that was forked after it was made, every call raises
     ForkedError: the threads are in the parent alone.
     """
+
+    keeps_errors = True
 
     def __init__(self) -> None:
         self.copies = 0
@@ -149,16 +154,21 @@ class ThreadDevice(Timing, NamedStreams):
             hold.release()
 
     def close(self) -> None:
-        """Finishes all work and ends the threads. Raises the first error that nobody has waited for."""
+        """Finishes all work and ends the threads. Raises the first error that nobody has waited for.
+
+        If it is interrupted, a second call finishes the work.
+        """
         check_process(self._process)
-        self.closed = True
+        with lock_of(self):  # no call is between its look at `closed` and its work
+            self.closed = True
         if self._hold:
             self._hold.release()
+        for worker in self._workers.values():
+            worker.queue.put(None)  # so that all of them end at the same time
+        for worker in self._workers.values():
+            worker.finish()
+        left_behind(self).clear()
         workers, self._workers = list(self._workers.values()), {}
-        for worker in workers:
-            worker.queue.put(None)
-        for worker in workers:
-            worker.thread.join()
         for worker in workers:
             if (error := worker.error or worker.untold) is not None:
                 raise error
@@ -192,7 +202,9 @@ class ThreadDevice(Timing, NamedStreams):
         with self._starting:
             if stream not in self._workers:
                 self._workers[stream] = worker = Worker(stream)
-                weakref.finalize(self, worker.queue.put, None)  # a device that is dropped, not closed, leaves no thread
+                weakref.finalize(
+                    self, worker.queue.put, None
+                ).atexit = False  # a device that is dropped, not closed, leaves no thread
             return self._workers[stream]
 
     def _check_open(self) -> None:

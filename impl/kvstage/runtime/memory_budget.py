@@ -1,5 +1,6 @@
 """Memory that a stager has allocated: kept between calls, counted against its budget, given out again when it is free."""
 
+import os
 import threading
 import weakref
 from collections import deque
@@ -11,7 +12,7 @@ import torch
 from kvstage_model.language.buffers import Memory
 
 from ..devices.device import Device
-from ..errors import PinnedMemoryError
+from ..errors import AllocationError, KVStageError, PinnedMemoryError, shown
 
 GROWTH = 8
 """A result's memory is rounded up to the next eighth of a power of two: a history that grows by a row a step needs new
@@ -54,11 +55,12 @@ class Buffers:
         self._recall: Callable[[], object] = lambda: None
         self._freed: deque[int] = deque()  # filled by finalizers, which may run in the midst of anything
         self._lock = threading.RLock()
+        self._process = os.getpid()
 
     def take(self, memory: Memory, size: int, *, grows: bool = False) -> Loan:
         """At least `size` bytes, not initialised; a little more where the next call will need more (`grows`).
 
-        Raises PinnedMemoryError where the budget does not allow it, and whatever the device raises.
+        Raises PinnedMemoryError if the budget does not allow it, AllocationError if the device has no more.
         """
         with self._lock:
             kept = self._kept[memory]
@@ -76,6 +78,8 @@ class Buffers:
 
         But no device memory, which a stream may still be at work on, and keeps: only what is put behind that may use it.
         """
+        if os.getpid() != self._process:  # a child of the one that it was taken in, where the lock may be held for ever
+            return
         with self._lock:
             if not self._closed and memory is not Memory.DEVICE:
                 self._kept[memory].append(tensor)
@@ -124,7 +128,15 @@ class Buffers:
             rounded = min(rounded, left)
         # what is kept serves later calls too, whatever mode and default device they are made in
         with torch.inference_mode(False), torch.device("cpu"):
-            tensor = self._device.allocate(memory, rounded)
+            try:
+                tensor = self._device.allocate(memory, rounded)
+            except KVStageError:
+                raise
+            except (MemoryError, RuntimeError, OverflowError, TypeError) as error:  # torch has all of them for too much memory
+                raise AllocationError(
+                    f"the device allocates no {shown(rounded)} bytes of {memory.name.lower()} memory ({error}): move fewer rows at "
+                    "once, use fewer slots, or release transfers whose rows you have used"
+                ) from error
         if memory is Memory.PINNED:
             self._pinned += rounded
             weakref.finalize(tensor.untyped_storage(), self._freed.append, rounded).atexit = False

@@ -1,11 +1,10 @@
-"""What a stager leaves behind that is dropped while its work is under way: memory, which the device keeps from then on."""
+"""What a call has left under way: asked and waited for by its transfer, or by a later call."""
 
 import os
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
@@ -13,7 +12,9 @@ import torch
 
 from ..devices.device import Device
 from ..devices.fork_check import check_process
+from ..devices.left_behind import Work
 from ..devices.lock import lock_of
+from .failures import asking, watched
 
 R = TypeVar("R")
 LONGEST_NAP = 0.001
@@ -23,49 +24,70 @@ LONGEST_NAP = 0.001
 class Pending:
     """What one event covers: the work of one call. Keeps its memory alive until it has ended.
 
-    The event is recorded by `mark`, right behind the call's work, where the schemes have their last wait. So a wait for
+    The event is recorded by `mark`, right after the call's work, where the schemes have their last wait. So a wait for
     it covers what that wait covers (A5 in `kvstage_model.axioms`, against A4). `waits` counts those that ended it.
-    `failed` is whether a wait or a query has raised what went wrong, so that somebody knows.
+
+    `error` is what went wrong in it, once a wait or a query has raised it: from then on all of them raise it, whatever
+    the device says. What interrupts a wait, such as KeyboardInterrupt, says nothing of the work.
     """
 
     def __init__(self, device: Device[Any, Any], stream: str) -> None:
         self.stream = stream
-        self.ended = False
-        self.failed = False
+        self.error: Exception | None = None
         self.waits = 0
+        self.work = Work(device.event(), stream)
         self._device = device
-        self._event = device.event()
+        self._free = False
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._memory: tuple[torch.Tensor, ...] = ()
-        self._at_end: list[Callable[[], None]] = []
+        self._at_end: deque[Callable[[], None]] = deque()
+        self._once_free: deque[Callable[[], None]] = deque()
 
     def mark(self, *memory: torch.Tensor) -> None:
         """Records the event; these tensors are kept until what it marks has ended."""
-        self._memory = memory
-        self._device.record(self._event, self.stream)
+        self.work.memory = memory
+        watched(self._device, self)
+        self._device.record(self.work.event, self.stream)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the work is known to have ended, and well."""
+        return self.work.ended
 
     def at_end(self, do: Callable[[], None]) -> None:
-        """Does something once the work has ended, in the order of the calls; now, where it has."""
+        """Does something once the work has ended well, in the order of the calls; now, if it has."""
         with self._lock:
             if not self.ended:
                 self._at_end.append(do)
                 return
         do()
 
+    def once_free(self, do: Callable[[], None]) -> None:
+        """Gives memory back once the work touches it no more: after its end, also if it failed; now, if that is over."""
+        with self._lock:
+            if not self._free:
+                self._once_free.append(do)
+                return
+        do()
+
     def query(self) -> bool:
         """Whether the work has ended. Never blocks. Raises what went wrong in it."""
-        if not self.ended:
-            check_process(self._process)
+        if self.ended:
+            self._tell()
+        else:
+            self.check()
             if self._asked(self._device.query):
                 self._end(0)
         return self.ended
 
     def wait(self, timeout: float | None = None) -> None:
-        """Returns when the work has ended. Raises TimeoutError after `timeout` seconds, where it is given."""
+        """Returns when the work has ended. Raises TimeoutError after `timeout` seconds, if it is given."""
         if self.ended:
+            self._tell()
             return
-        check_process(self._process)
+        if self.error is not None and timeout is None:
+            self._wait_for_the_rest()
+        self.check()
         if timeout is None:
             self._asked(self._device.wait)
         else:
@@ -73,26 +95,49 @@ class Pending:
         self._end(1)
 
     def wait_stream(self, stream: object) -> None:
-        """What the caller puts on a stream of his from now on begins after the work."""
+        """What the caller puts on a stream from now on begins after the work."""
         if not self.ended:
-            check_process(self._process)
+            self.check()
             with lock_of(self._device):
-                self._device.order_before(self._event, stream)
+                self._device.order_before(self.work.event, stream)
 
     def precede(self, stream: str) -> None:
         """What the device's stream of that name is given from now on begins after the work. The host goes on."""
         if not self.ended and stream != self.stream:  # which is in order
-            self._device.order_after(stream, self._event)
+            self._device.order_after(stream, self.work.event)
 
-    @property
-    def memory(self) -> tuple[torch.Tensor, ...]:
-        """What the work may still touch; nothing, once it has ended."""
-        return self._memory
+    def fail(self, error: Exception) -> None:
+        """The work has failed, or may have, as far as anyone can tell from now on."""
+        if not self.ended and self.error is None:
+            self.error = error
+
+    def check(self) -> None:
+        """As `check_error`; and raises ForkedError in a child of the process that issued the work."""
+        check_process(self._process)
+        self.check_error()
+
+    def check_error(self) -> None:
+        """Raises what went wrong in the work, if that is known."""
+        if self.error is not None:
+            raise self.error
 
     def forget(self) -> tuple[torch.Tensor, ...]:
         """Nobody will learn how the work ended: hands over the memory that it may still touch."""
-        memory, self._memory = self._memory, ()
+        memory, self.work.memory = self.work.memory, ()
         return memory
+
+    def free(self) -> None:
+        """The work touches its memory no more, whether it ended well or not."""
+        with self._lock:
+            self._free = True
+        self.forget()
+        _do_all(self._once_free)
+
+    def _wait_for_the_rest(self) -> None:
+        """Of work that has failed: what the device still does of it comes to its end, too."""
+        check_process(self._process)
+        with suppress(Exception):  # the first error is the one to tell
+            asking(self._device, self._device.wait, self.work.event)
 
     def _poll(self, timeout: float) -> None:
         deadline = monotonic() + timeout
@@ -104,33 +149,32 @@ class Pending:
 
     def _asked(self, ask: Callable[[Any], R]) -> R:
         try:
-            return ask(self._event)
-        except KeyboardInterrupt:  # says nothing of the work
-            raise
-        except BaseException:
-            self.failed = True
+            return asking(self._device, ask, self.work.event)
+        except Exception as error:
+            self.fail(error)
             raise
 
     def _end(self, waits: int) -> None:
         with self._lock:
-            if self.ended:
-                return
-            self.ended = True
-            self.waits = waits
-            self._memory = ()
-            due, self._at_end = self._at_end, []
-        for do in due:
-            do()
+            if not self.ended:
+                self.waits = waits
+                self._free = True
+                self.work.end()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Memory goes back whatever a hook raises; what an interrupt has kept from being done is done by the next look."""
+        try:
+            _do_all(self._at_end)
+        finally:
+            _do_all(self._once_free)
 
 
-def leave_to_device(device: Device[Any, Any], under_way: deque[Pending], in_doubt: list[torch.Tensor]) -> None:
-    """Keeps what copies may still touch until their transfer is waited for, or else as long as the device lives.
-
-    Nobody waits or asks here: this runs wherever Python lets go of the stager, and a query that says yes is a wait.
-    """
-    kept = [tuple(in_doubt), *(pending.forget() for pending in under_way)]
-    if not any(kept):
-        return
-    weakref.finalize(device, kept.clear).atexit = False
-    for number, pending in enumerate(under_way, 1):
-        pending.at_end(partial(kept.__setitem__, number, ()))
+def _do_all(due: deque[Callable[[], None]]) -> None:
+    """Each of them once, whatever the others raise. Raises the first error."""
+    while due:
+        try:
+            due.popleft()()
+        except BaseException:
+            _do_all(due)
+            raise

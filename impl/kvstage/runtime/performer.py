@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from kvstage_model.language.buffers import Paged, Rows
+from kvstage_model.language.buffers import Buffer, Paged, Rows
+from kvstage_model.language.fast_dataclass import fast_dataclass
 from kvstage_model.language.operations import (
     Copy,
     CopyBatch,
@@ -20,6 +21,7 @@ from kvstage_model.language.operations import (
 
 from ..devices.device import Device, Index
 from ..errors import SchemeError
+from .failures import asking
 from .pending import Pending
 from .row_numbers import Addresses
 
@@ -27,34 +29,44 @@ Bound = tuple[Any, int, int]
 """A buffer's handle, slots, and rows a slot."""
 
 
-class Performer:
-    """One call: the buffers' memory by name, its events, the earlier calls that it follows, and the counts of what was issued."""
+@fast_dataclass(frozen=True, slots=True)
+class Binding:
+    """What the names in a scheme stand for in one call: its buffers' memory and its events; and the size of what it moves."""
 
-    def __init__(
-        self,
-        device: Device[Any, Any],
-        memory: dict[str, Bound],
-        events: dict[tuple[str, int], Any],
-        addresses: Addresses,
-        row_bytes: int,
-        length: int,
-        streams: list[str],
-        after: object,
-        earlier: Collection[Pending],
-    ) -> None:
+    memory: dict[str, Bound]
+    events: dict[tuple[str, int], Any]
+    row_bytes: int
+    length: int
+
+
+@fast_dataclass(frozen=True, slots=True)
+class Order:
+    """What the call comes after: the caller's work, as `Device.order_after` takes it, and earlier calls on other streams.
+
+    `streams` are those that have work of the call: empty at first, and filled as work is issued.
+    """
+
+    after: object
+    earlier: Collection[Pending]
+    streams: list[str]
+
+
+class Performer:
+    """One call on one device, and the counts of what it has issued."""
+
+    def __init__(self, device: Device[Any, Any], addresses: Addresses, binding: Binding, order: Order) -> None:
         self.copies = 0
         self.waits = 0
         self.bytes = 0
         self.launches = 0
         self._device = device
-        self._memory = memory
-        self._events = events
         self._addresses = addresses
-        self._row_bytes = row_bytes
-        self._length = length
-        self._streams = streams
-        self._after = after
-        self._earlier = earlier
+        self._memory = binding.memory
+        self._events = binding.events
+        self._row_bytes = binding.row_bytes
+        self._length = binding.length
+        self._order = order
+        self._streams = order.streams
 
     def perform(self, operations: Iterable[Operation]) -> None:
         """Issues operations, one after the other."""
@@ -63,9 +75,9 @@ class Performer:
             how.get(type(operation), _refuse)(self, operation)
 
     def _begin(self, stream: str) -> None:
-        """The first work of the call on a stream: it comes behind the caller's, and that of earlier calls elsewhere."""
-        self._device.order_after(stream, self._after)
-        for pending in self._earlier:
+        """The first work of the call on a stream: it comes after the caller's, and that of earlier calls elsewhere."""
+        self._device.order_after(stream, self._order.after)
+        for pending in self._order.earlier:
             pending.precede(stream)
         self._streams.append(stream)  # now: a call whose `after` is refused has left nothing on the stream
 
@@ -109,14 +121,14 @@ class Performer:
         self._device.host_copy(self._view(source), self._view(target))
 
     def _synchronize(self, wait: SyncStream) -> None:
-        self._device.synchronize(wait.stream)
+        asking(self._device, self._device.synchronize, wait.stream)
         self.waits += 1
 
     def _record(self, record: RecordEvent) -> None:
         self._device.record(self._event(record.event), record.stream)
 
     def _sync_event(self, wait: SyncEvent) -> None:
-        self._device.wait(self._event(wait.event))
+        asking(self._device, self._device.wait, self._event(wait.event))
         self.waits += 1
 
     def _wait_event(self, wait: WaitEvent) -> None:
@@ -132,7 +144,7 @@ class Performer:
         return found
 
     def _view(self, rows: Rows) -> Any:
-        handle, slots, length = self._memory[rows.buffer.name]
+        handle, slots, length = self._bound(rows.buffer)
         slot, start = rows.slot, rows.start
         stop = start + rows.count
         if not (0 <= slot < slots and 0 <= start <= stop <= length):  # indexing would wrap or clip, and move other rows
@@ -141,6 +153,12 @@ class Performer:
                 "correct the scheme; `kvstage prove` finds such rows"
             )
         return handle[slot, start:stop]
+
+    def _bound(self, buffer: Buffer) -> Bound:
+        found = self._memory.get(buffer.name)
+        if found is None:
+            raise SchemeError(f"the scheme names the buffer {buffer.name!r}, which is none of its own: add it to `buffers`")
+        return found
 
     def _paged(self, paged: Paged, packed: Rows, kernel: Operation) -> tuple[Any, Index]:
         """The pool, and the numbers of the rows that a kernel reaches in it."""
@@ -151,7 +169,7 @@ class Performer:
             raise SchemeError(
                 f"{type(kernel).__name__} of rows [{first}, {last}) of a transfer of {self._length}: correct the scheme"
             )
-        handle, slots, length = self._memory[paged.buffer.name]
+        handle, slots, length = self._bound(paged.buffer)
         return handle, self._addresses.of(paged, slots, length, kernel)
 
 

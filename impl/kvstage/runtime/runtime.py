@@ -1,7 +1,8 @@
 """Runs a scheme on a device. There is no loop and no address formula here: both are the scheme's."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,10 +13,13 @@ from kvstage_model.language.operations import SyncStream
 from kvstage_model.language.scheme import Result, Scheme
 
 from ..devices.device import Device
+from ..devices.left_behind import LeftBehind, Work
 from ..errors import SchemeError
+from .failures import asking
 from .memory_budget import Buffers, Loan
 from .pending import Pending
-from .performer import Bound, Performer
+from .performer import Binding, Bound, Order, Performer
+from .rehearsal import rehearse
 from .row_numbers import Addresses
 from .staging_memory import Staging
 from .stats import Stats
@@ -51,19 +55,29 @@ class Runtime:
         self._left: list[str] = []
         self._waited = 0  # by calls that are not over
         self.under_way: deque[Pending] = deque()
+        self.works: set[Work] = set()  # theirs: all that is known of them once the stager is gone
+        self._in_doubt: list[Pending] = []
         self._latest: dict[str, Pending] = {}  # by stream: what is behind the latest is behind all that went before it
         self.quarantined: list[torch.Tensor] = []
         self._loans: list[Loan] = []
 
     def submit(
-        self, scheme: Scheme, pool: torch.Tensor, host: torch.Tensor, *, after: object = None, loans: Sequence[Loan] = ()
+        self,
+        scheme: Scheme,
+        pool: torch.Tensor,
+        host: torch.Tensor,
+        *,
+        after: object = None,
+        loans: Sequence[Loan] = (),
+        proved: bool = True,
     ) -> Submitted:
         """Performs prologue, steps and epilogue. `pool` and `host` are uint8 [slots, rows, row_bytes].
 
         A scheme may take a pool without gaps between its blocks for a single slot, so that runs can cross blocks. `after`
         orders each stream of the scheme behind work of the caller, as `Device.order_after` says. Each stream also comes
         behind what earlier calls have left under way on others: so calls are in order, whatever streams their schemes use,
-        and the host waits for none. `loans` is memory under `host` that goes back where the call breaks off.
+        and the host waits for none. `loans` is memory under `host` that goes back if the call breaks off. A scheme that is not
+        `proved` is gone through once before anything is issued, and refused if it does what can't be run.
 
         A wait for a stream that is all of the epilogue is left to the caller where the scheme stages nothing in memory that
         the host addresses. What it stages in device memory must all be on that stream, which is looked at: then the next
@@ -78,24 +92,20 @@ class Runtime:
             if scheme.result is None:
                 raise SchemeError(f"scheme {scheme.name!r} states no result, which says what buffers are the caller's: give it one")
             given = _given(scheme, scheme.result, pool, host)
+            row_bytes, length = pool.shape[2], scheme.result.length
+            if not proved:
+                rehearse(scheme, self._addresses, row_bytes, length)
             staged: list[torch.Tensor] = []
-            memory = {buffer.name: self._memory(scheme, buffer, given, staged, pool.shape[2]) for buffer in scheme.buffers}
+            memory = {buffer.name: self._memory(scheme, buffer, given, staged, row_bytes) for buffer in scheme.buffers}
             events = {} if scheme.fresh_events else self._events.setdefault(scheme.name, {})
-            earlier = self._latest.values()
-            run = Performer(
-                self._device, memory, events, self._addresses, pool.shape[2], scheme.result.length, streams, after, earlier
-            )
+            order = Order(after, self._latest.values(), streams)
+            run = Performer(self._device, self._addresses, Binding(memory, events, row_bytes, length), order)
             run.perform(scheme.prologue)
             for i in range(scheme.steps):
                 run.perform(scheme.step(i))
             last = _last_wait(scheme, given, streams)
             run.perform(() if last else scheme.epilogue)
-            pending = None
-            if last is not None:
-                pending = Pending(self._device, last)
-                pending.mark(pool, host, *staged)
-                self._latest[pending.stream] = pending
-                self.under_way.append(pending)
+            pending = None if last is None else self._marked(last, pool, host, *staged)
             if scheme.result.target_on is not None or scheme.result.source_on is not None:
                 self._left += [stream for stream in streams if stream not in self._left]
             waits, self._waited = run.waits + self._waited, 0
@@ -109,21 +119,31 @@ class Runtime:
         """Whether there is work that a call has issued before it broke off, and that nobody has waited for."""
         return bool(self._doubtful)
 
-    def doubt(self, stream: str, memory: Sequence[torch.Tensor]) -> None:
-        """Nobody knows whether the work of a stream has ended: keeps its memory until `settle`."""
-        self.quarantined += memory
-        if stream not in self._doubtful:
-            self._doubtful.append(stream)
+    def forget(self, pending: Pending) -> None:
+        """Takes out work that has ended; or failed, or was not waited for to its end: its memory is kept until `settle`."""
+        if not pending.ended:  # in doubt first: an interrupt finds it in one list or in both
+            self._in_doubt.append(pending)
+            self._doubt(pending.stream, pending.work.memory)
+            pending.forget()
+        self.works.discard(pending.work)
+        if self.under_way and self.under_way[0] is pending:  # or else a hook was told of its end, and has called the stager
+            self.under_way.popleft()
+
+    def leave_behind(self, left: LeftBehind) -> Callable[[], None]:
+        """What hands all that may be under way over to the device, for when the stager is gone: it must not keep that alive."""
+        return partial(left.add, self.works, self._doubtful, self.quarantined)
 
     def settle(self) -> int:
         """Waits for all streams in doubt, and lets go of the memory that was kept for their sake: the number of waits."""
         waits = 0
         while self._doubtful:
             if not self._device.closed:  # a closed device has finished its work
-                self._device.synchronize(self._doubtful[-1])
+                asking(self._device, self._device.synchronize, self._doubtful[-1])
                 waits += 1
             self._latest.pop(self._doubtful.pop(), None)  # if it failed, a stream that waits for it may fail again
         self.quarantined.clear()
+        while self._in_doubt:
+            self._in_doubt.pop().free()
         while self._loans:
             self._loans.pop().give_back()
         return waits
@@ -132,7 +152,7 @@ class Runtime:
         """Waits for the streams that calls may have left at work on staging memory, since their rows are used on a stream."""
         while self._left:
             if not self._device.closed:
-                self._device.synchronize(self._left[-1])
+                asking(self._device, self._device.synchronize, self._left[-1])
                 self._waited += 1
             self._left.pop()
 
@@ -145,7 +165,21 @@ class Runtime:
         self._loans += [*staged, *loans]
         self._events = {}
         for stream in (*streams, *self._left):
-            self.doubt(stream, (*memory, *(loan.tensor for loan in staged)))
+            self._doubt(stream, (*memory, *(loan.tensor for loan in staged)))
+
+    def _doubt(self, stream: str, memory: Sequence[torch.Tensor]) -> None:
+        self.quarantined += memory
+        if stream not in self._doubtful:
+            self._doubtful.append(stream)
+
+    def _marked(self, stream: str, *memory: torch.Tensor) -> Pending:
+        """What the call leaves under way: known here from the moment on that it can be asked for."""
+        pending = Pending(self._device, stream)
+        self.works.add(pending.work)
+        pending.mark(*memory)
+        self._latest[stream] = pending
+        self.under_way.append(pending)
+        return pending
 
     def _memory(
         self, scheme: Scheme, buffer: Buffer, given: dict[str, torch.Tensor], staged: list[torch.Tensor], row_bytes: int

@@ -12,7 +12,7 @@ from kvstage_model.language.scheme import Direction, Scheme
 from kvstage_model.schemes.registry import LIBRARY, SLOTS, Pair, usual_chunk
 
 from ..devices.device import Device
-from ..errors import DeviceError, SchemeError
+from ..errors import DeviceError, SchemeError, shown
 from ..pool import PagedPool
 from .auto import Auto, Case, Choice
 
@@ -38,8 +38,15 @@ class Choosing:
         self._options = {each: tuple(signature(each).parameters.keys() & OPTIONS) for each in functions}
         self._known: tuple[tuple[PagedRows, Case, Built], ...] = ()
         if slots is not None and not any("slots" in names for names in self._options.values()):
-            raise SchemeError(f"slots is {slots}, and the scheme has no ring of slots: leave it out, or choose 'ring' or 'gather'")
+            raise SchemeError(
+                f"slots is {shown(slots)}, and the scheme has no ring of slots: leave it out, or choose 'ring' or 'gather'"
+            )
         _check_slots(slots)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the schemes are the library's own, of which `kvstage prove` has shown that they can be performed."""
+        return isinstance(self._runs, Auto) or self._runs in LIBRARY.values()
 
     def scheme(
         self, direction: Direction, pool: PagedPool, rows: PagedRows, host: torch.Tensor | None, left: int | None = None
@@ -83,7 +90,7 @@ class Choosing:
 
 def _check_slots(slots: object) -> None:
     if slots is not None and not (isinstance(slots, Integral) and int(slots) >= 1):
-        raise SchemeError(f"slots is {slots!r}: a ring needs at least 1, and 2 to have a copy under way beside the host")
+        raise SchemeError(f"slots is {shown(slots)}: a ring needs at least 1, and 2 to have a copy under way beside the host")
 
 
 def _pinned(scheme: Scheme, case: Case) -> int:

@@ -10,7 +10,7 @@ import torch
 from kvstage import PagedPool, SchemeError, Stager, ThreadDevice
 from kvstage.runtime.memory_budget import Buffers
 from kvstage.runtime.runtime import Runtime
-from kvstage_model.language.buffers import Memory
+from kvstage_model.language.buffers import Buffer, Memory
 from kvstage_model.language.operations import Copy, HostCopy, HostRead, SyncStream
 from kvstage_model.language.paged_rows import PagedRows
 from kvstage_model.schemes.base import STREAM
@@ -221,3 +221,38 @@ def test_runtime_needs_no_scheme_of_its_own():
     assert same(out[0], plain_read(pool.tensor, [2, 1], 0, 4))
     assert seen == ["other"] * 4
     assert (stats.copies, stats.waits, stats.bytes) == (4, 4, 12)
+
+
+def slot_beyond_the_pool(operations):
+    return [
+        replace(op, target=replace(op.target, slot=op.target.buffer.slots)) if isinstance(op, Copy) else op for op in operations
+    ]
+
+
+def half_a_slot(operations):
+    return [replace(op, target=replace(op.target, slot=0.5)) if isinstance(op, Copy) else op for op in operations]
+
+
+def unknown_buffer(operations):
+    other = Buffer("other", Memory.DEVICE, 6, 4)
+    return [replace(op, target=other.at(0, 0, op.target.count)) if isinstance(op, Copy) else op for op in operations]
+
+
+@pytest.mark.parametrize("rehearsed", [True, False])
+@pytest.mark.parametrize("edit", [slot_beyond_the_pool, half_a_slot, unknown_buffer])
+def test_what_a_later_step_does_wrong_is_refused_before_the_first_writes(monkeypatch, watch, edit, rehearsed):
+    if not rehearsed:
+        monkeypatch.setattr("kvstage.runtime.runtime.rehearse", lambda *_: None)
+    good = LIBRARY["per_block"].write
+
+    def second_step_wrong(rows: PagedRows):
+        scheme = good(rows)
+        return replace(scheme, step=lambda i: scheme.step(i) if i == 0 else iter(edit(list(scheme.step(i)))))
+
+    pool = PagedPool(torch.zeros(6, 4, 3))
+    with ThreadDevice() as device:
+        stager = Stager(device, scheme=Pair(LIBRARY["per_block"].read, second_step_wrong))
+        with pytest.raises((SchemeError,) if rehearsed else (SchemeError, IndexError)):
+            stager.write(pool, [1, 2], 0, torch.ones(8, 3))
+    assert pool.tensor.any() != rehearsed
+    watch.taken()

@@ -21,6 +21,8 @@ from ...errors import ClosedError, DeviceError
 from ..device import Index
 from ..fork_check import check_process
 from ..held_work import HeldWork
+from ..left_behind import left_behind
+from ..lock import lock_of
 from ..named_streams import NamedStreams
 from ..timing import Timing
 from .driver import find
@@ -50,6 +52,8 @@ class OpenCLDevice(Timing, NamedStreams):
     Raises OpenCLMissingError if there is no pyopencl or no driver for the CPU; ForkedError if it is used in a process
     that was forked after it was made: the driver's threads are in the parent alone.
     """
+
+    keeps_errors = True
 
     def __init__(self) -> None:
         self.copies = 0
@@ -186,7 +190,8 @@ class OpenCLDevice(Timing, NamedStreams):
     def close(self) -> None:
         """Finishes all work. Raises the first error that nobody has waited for."""
         check_process(self._process)
-        self.closed = True
+        with lock_of(self):  # no call is between its look at `closed` and its work
+            self.closed = True
         if self._hold:
             self._hold.release()
         for queue in self._queues.values():
@@ -195,6 +200,7 @@ class OpenCLDevice(Timing, NamedStreams):
         self._forget()
         queues = list(self._queues.values())
         self._queues.clear()
+        left_behind(self).clear()
         for queue in queues:
             queue.check_all()
 
@@ -224,8 +230,7 @@ class OpenCLDevice(Timing, NamedStreams):
 
     def _check(self, mark: Mark) -> None:
         self._forget()
-        if queue := self._queues.get(mark.stream):
-            queue.check(mark)
+        mark.queue.check(mark)  # also after the end of the device
 
     def _forget(self) -> None:
         with self._forgetting:

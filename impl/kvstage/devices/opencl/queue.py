@@ -36,10 +36,11 @@ class Mark:
     A mark that `ends` takes over what failed before it, as `failed`: commands behind a failure may well succeed.
     """
 
-    __slots__ = ("ends", "event", "failed", "number", "stream")
+    __slots__ = ("ends", "event", "failed", "number", "queue", "stream")
 
-    def __init__(self, stream: str, number: int, event: Any, ends: bool) -> None:
-        self.stream = stream
+    def __init__(self, queue: "Queue", number: int, event: Any, ends: bool) -> None:
+        self.queue = queue
+        self.stream = queue.name
         self.number = number
         self.event = event
         self.ends = ends
@@ -79,7 +80,7 @@ class Queue:
 
     def put(self, number: int, event: Any, operands: tuple[object, ...], span: Span | None, ends: bool = False) -> Mark:
         """Notes a command that was enqueued, and hands it to the device."""
-        mark = self.last = Mark(self.name, number, event, ends)
+        mark = self.last = Mark(self, number, event, ends)
         self._kept.append((mark, operands, span))
         self.commands.flush()
         return mark
