@@ -6,6 +6,7 @@ What a scheme is written with can be imported from here. z3 is imported by the m
 from .language.buffers import Buffer, Memory, Paged, Rows
 from .language.operations import (
     Acquire,
+    Aim,
     Copy,
     CopyBatch,
     Event,
@@ -31,6 +32,7 @@ from .language.scheme import Direction, Phase, Result, Scheme, Session
 
 __all__ = [
     "Acquire",
+    "Aim",
     "AtLeast",
     "Buffer",
     "Copy",

@@ -8,6 +8,7 @@ from .buffers import Buffer, Memory, Paged, Rows
 from .merged_runs import merged
 from .operations import (
     Acquire,
+    Aim,
     Copy,
     CopyBatch,
     Event,
@@ -33,6 +34,7 @@ from .scheme import Direction, Phase, Result, Scheme, Session
 
 __all__ = [
     "Acquire",
+    "Aim",
     "AtLeast",
     "Buffer",
     "Copy",

@@ -5,6 +5,7 @@ One type serves a simulated run, a recorded run and a counterexample.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from ..language.buffers import Access, Listed, Paged
 from ..language.operations import Gather, Launch, OnStream, Operation, Release, Scatter, event_of, placed, reads, stream_of, writes
@@ -35,6 +36,15 @@ class Issued:
 def unroll(calls: Sequence[Scheme]) -> tuple[Issued, ...]:
     """All operations of a sequence of calls, in the order in which the host issues them. Needs concrete schemes."""
     return tuple(unrolling(calls))
+
+
+MOST_OPERATIONS = 300
+"""Operations of a program that a search looks at: what orders them grows with their square."""
+
+
+def beginning(calls: Sequence[Scheme]) -> tuple[Issued, ...]:
+    """The first MOST_OPERATIONS operations of a sequence of calls. What is issued later orders nothing that came before."""
+    return tuple(islice(unrolling(calls), MOST_OPERATIONS))
 
 
 def unrolling(calls: Sequence[Scheme]) -> Iterator[Issued]:

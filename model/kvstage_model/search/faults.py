@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ..language.bounds import broken_bound, unaddressed
 from ..language.scheme import CALLER, Scheme
-from ..ordering.program import Issued, describe, unroll
+from ..ordering.program import MOST_OPERATIONS, Issued, beginning, describe
 from ..ordering.races import HappensBefore, Race, races
 from ..ordering.trace import Trace
 from ..schedules.schedule import IssueOrder, Replay, Schedule
@@ -14,7 +14,7 @@ from .search import Counterexample, _steps
 
 def hazard(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
     """Two accesses to a common row, at least one a write, that may overlap."""
-    program = unroll(calls)
+    program = beginning(calls)
     race = next(races(program), None)
     if race is None:
         return None
@@ -33,7 +33,9 @@ def wrong_rows(calls: tuple[Scheme, ...], values: str) -> Counterexample | None:
     outside = _breaking(calls, values, lambda issued: broken_bound(issued.operation))
     if outside is not None:
         return outside  # the simulator has no cells for these rows
-    program = unroll(calls)
+    program = beginning(calls)
+    if len(program) == MOST_OPERATIONS:
+        return None  # it may not have returned yet
     tried: list[tuple[Schedule, Race | None]] = [(Replay(HappensBefore(program).schedule(race)), race) for race in races(program)]
     for schedule, race in (*tried, (IssueOrder(), None)):
         simulation = simulate(calls, schedule)
@@ -53,7 +55,7 @@ def _broken_demand(issued: Issued) -> str | None:
 
 
 def _breaking(calls: tuple[Scheme, ...], values: str, demand: Callable[[Issued], str | None]) -> Counterexample | None:
-    program = unroll(calls)
+    program = beginning(calls)
     for index, issued in enumerate(program):
         broken = demand(issued)
         if broken is not None:

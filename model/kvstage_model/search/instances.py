@@ -1,6 +1,6 @@
 """The search for a counterexample: small concrete instances of a scheme, smallest first, with the axioms read as ints."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, permutations, product
 from typing import Any, TypeAlias
 
@@ -125,6 +125,8 @@ MOST_CALLS = 2
 """Calls of the longest sequence that is tried."""
 LONGEST = 8
 """Rows of the longest transfer that is tried at all, a row a block: a ring is used again only where it has fewer slots."""
+MOST_ANSWERS = 10
+"""Answers of queries, over all steps and flags, of which every sequence is tried."""
 Values: TypeAlias = dict[str, Any]
 
 
@@ -143,6 +145,24 @@ def instances(function: SchemeFunction) -> Iterator[tuple[tuple[Scheme, ...], st
     longer = [(length, calls) for length in lengths for calls in range(1, MOST_CALLS + 1)]
     for length, calls in longer if moving else sorted(longer, key=lambda each: each[1]):  # pairs of numbers are many more
         yield from _called(function, plain_values(parameters, length), calls, seen)
+    flags = sum(parameter.kind is Flags for parameter in parameters)
+    for steps in range(1, MOST_ANSWERS // flags + 1) if flags else ():
+        yield from _called(function, with_flags(parameters, steps), 1, None)
+
+
+def with_flags(parameters: tuple[Parameter, ...], steps: int) -> Iterator[Values]:
+    """Every sequence of answers in so many steps, with plain values of as many rows; after them the answer is no."""
+    flags = [parameter.name for parameter in parameters if parameter.kind is Flags]
+    others = tuple(parameter for parameter in parameters if parameter.kind is not Flags)
+    for values in plain_values(others, steps) if flags else ():
+        if all(value <= steps for value in values.values() if type(value) is int):
+            for answers in product(product((0, 1), repeat=steps), repeat=len(flags)):
+                chosen = {name: Flags(_answered(answer)) for name, answer in zip(flags, answers, strict=True)}
+                yield {each.name: chosen.get(each.name, values.get(each.name)) for each in parameters}
+
+
+def _answered(answers: tuple[int, ...]) -> Callable[[int], int]:
+    return lambda step: answers[step] if step < len(answers) else 0
 
 
 def _called(

@@ -6,12 +6,15 @@ from itertools import islice
 
 from ..language.parameters import ParameterError, SchemeFunction, declared
 from ..language.scheme import Scheme
+from ..ordering.program import beginning
 from ..ordering.races import Race
 from ..ordering.trace import Trace
 from .instances import LONGEST, MOST_CALLS, MOST_ROWS, instances, moves_rows
 
 MOST_INSTANCES = 5_000
 """Instances that are tried at most: with two or three numbers there are tens of thousands, and soon millions."""
+MOST_PAIRS = 5_000_000
+"""Pairs of operations that are looked at in all instances together: seconds. Where a scheme has many steps, they are few instances."""
 LOOKED = (
     f"every transfer of up to {MOST_ROWS} rows in blocks of 1 and 2, in plain ones of up to {LONGEST} rows, "
     f"with up to {MOST_CALLS} calls"
@@ -53,8 +56,13 @@ def search(function: SchemeFunction, fault: Fault, most: int | None = None) -> C
     """The first small instance with a fault, by rows over all calls; None where none has, of the first `most` of them, or of
     MOST_INSTANCES.
     """
-    found = (fault(calls, values) for calls, values in islice(instances(function), most or MOST_INSTANCES))
-    return next((counterexample for counterexample in found if counterexample is not None), None)
+    pairs = 0
+    for calls, values in islice(instances(function), most or MOST_INSTANCES):
+        counterexample = fault(calls, values)
+        pairs += len(beginning(calls)) ** 2
+        if counterexample is not None or pairs > MOST_PAIRS:
+            return counterexample
+    return None
 
 
 def looked(subject: object) -> str:

@@ -22,7 +22,6 @@ from ..language.operations import (
     stream_of,
     writes,
 )
-from .errors import UnsupportedError
 from .path_merging import identical
 from .scheme_model import Instance, SchemeModel
 from .z3_terms import Term
@@ -100,8 +99,6 @@ def _targets(model: SchemeModel, wait: Operation, place: Place) -> list[Place]:
         return [(number, step) for number in answering if number != phase]
     if aim.phase is None:
         return [(number, model.world.term(aim.step)) for number in answering]
-    if aim.phase not in model.names:
-        raise UnsupportedError(f"the aim of a {type(wait).__name__} names phase {aim.phase!r}: there are {', '.join(model.names)}")
     return [(model.names.index(aim.phase), model.world.term(aim.step))]
 
 

@@ -16,7 +16,7 @@ from .arguments import same_in_all_calls, symbolic_arguments
 from .errors import UnsupportedError
 from .path_merging import identical, merge, merge_paths, shape
 from .purity import Kept
-from .well_formed import check_answers, check_flags_of_phases, check_operation, flags_asked
+from .well_formed import bounded, check_answers, check_flags_of_phases, check_operation, flags_asked
 from .world import IMPURE, Path, World
 from .z3_terms import Term
 
@@ -125,7 +125,7 @@ class SchemeModel:
         def run() -> None:
             scheme = self._scheme(call)
             phase = scheme.phases[number]
-            single.append(isinstance(phase.steps, int))
+            single.append(isinstance(phase.steps, int) and phase.steps == 1)
             operations, again = self.world.twice(lambda: _operations(scheme, phase, call, step))
             for operation in operations:
                 check_operation(self.world, scheme, operation)
@@ -220,7 +220,7 @@ def _merged(world: World, results: list[tuple[Term, T]]) -> T:
 
 
 def _operations(scheme: Scheme, phase: Phase, call: int, step: int) -> tuple[Operation, ...]:
-    operations = tuple(phase.step(step))
+    operations = tuple(bounded(phase.step(step)))
     for operation in operations:
         if not isinstance(operation, Operation):
             raise UnsupportedError(f"a step of phase {phase.name!r} yields {operation!r}, which is no operation")

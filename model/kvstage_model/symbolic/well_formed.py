@@ -1,12 +1,12 @@
 """What an operation of a scheme must be made of before the prover may speak of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 import z3
 
 from ..language.buffers import Access, Paged
-from ..language.operations import Operation, QueryEvent, event_of, reads, writes
+from ..language.operations import Aim, Operation, QueryEvent, event_of, reads, writes
 from ..language.ranges import ANSWER
 from ..language.scheme import Scheme
 from .errors import UnsupportedError
@@ -14,6 +14,19 @@ from .index import Index
 from .path_merging import identical
 from .world import World
 from .z3_terms import Term
+
+MOST_OPERATIONS = 100
+"""Operations of one step. Of more, the pairs are too many to ask about."""
+
+
+def bounded(operations: Iterable[Operation]) -> Iterator[Operation]:
+    """The operations of a step. Raises UnsupportedError where they don't end soon."""
+    for number, operation in enumerate(operations):
+        if number == MOST_OPERATIONS:
+            raise UnsupportedError(
+                f"a step yields more than {MOST_OPERATIONS} operations: let the scheme's own steps be the loop, each with few operations"
+            )
+        yield operation
 
 
 def check_operation(world: World, scheme: Scheme, operation: Operation) -> None:
@@ -29,6 +42,10 @@ def check_operation(world: World, scheme: Scheme, operation: Operation) -> None:
         if len(listed) != 1 or not identical(world, listed[0], access.buffer):
             wrong = "lists with other sizes" if len(listed) == 1 else f"lists {len(listed)} times"
             raise UnsupportedError(f"{_place(operation, access)}, which the scheme {wrong}: list each buffer once, as it is used")
+    aim = getattr(operation, "aim", None)
+    if isinstance(aim, Aim) and aim.phase not in (None, *(phase.name for phase in scheme.phases)):
+        phases = ", ".join(phase.name for phase in scheme.phases)
+        raise UnsupportedError(f"the aim of a {type(operation).__name__} names phase {aim.phase!r}: there are {phases}")
     event = event_of(operation)
     if event is not None and not _is_number(event.index):
         raise UnsupportedError(

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from kvstage_model.language.parameters import ParameterError
 from kvstage_model.ordering.axioms import AXIOMS
+from kvstage_model.search.faults import hazard, out_of_bounds, wrong_rows
 from kvstage_model.search.search import LOOKED, looked
 from kvstage_model.symbolic.errors import UnsupportedError
 from kvstage_model.symbolic.window import axiom
@@ -13,6 +14,7 @@ from kvstage_model.symbolic.window import axiom
 from ..obligation import Judgement, Obligation, Verdict
 from ..solvers.query import Answer, Asked, Query
 from ..solvers.z3_solver import Asking, solve
+from .solvers_instance import broken
 from .why_unknown import hint
 
 Review: TypeAlias = Callable[[Judgement, Sequence[Query]], Judgement]
@@ -26,6 +28,9 @@ CONTRADICTED = (
     "what is assumed of {name!r} can hold, but not with the axioms, which order what happens and rule out no step: the prover "
     "contradicts itself here, so nothing is known; please report it"
 )
+
+FAULTS = {"T1": hazard, "T2": hazard, "T3": wrong_rows, "T7": out_of_bounds}
+"""What breaks a theorem about schemes: what is looked for in an instance that the solver suggests."""
 
 BEFORE_THE_SEARCH = 2
 """How often an open query is asked again with more facts before small instances are searched."""
@@ -52,7 +57,10 @@ def judge(obligation: Obligation, *reviews: Review) -> Judgement:
                     counterexample, searched = obligation.search(None), True
         for number, (query, answer) in enumerate(asked):
             if answer.open and counterexample is None:
-                asked[number] = _widened(asking, query, answer)
+                asked[number] = query, answer = _widened(asking, query, answer)
+                fault = FAULTS.get(obligation.statement.theorem)
+                if answer.open and fault is not None and callable(obligation.subject):
+                    counterexample = broken(obligation.subject, query, fault)
     except (UnsupportedError, ParameterError) as reason:
         return Judgement(obligation.statement, Verdict.UNSUPPORTED, time.perf_counter() - begun, reason=str(reason))
     answers = tuple(answer for _, answer in asked)

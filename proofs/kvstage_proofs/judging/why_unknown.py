@@ -5,7 +5,7 @@ from itertools import islice
 
 from kvstage_model.language.operations import Operation, RecordEvent, SyncEvent, WaitEvent
 from kvstage_model.language.parameters import SchemeFunction
-from kvstage_model.ordering.program import unroll, wording
+from kvstage_model.ordering.program import beginning, wording
 from kvstage_model.search.instances import instances
 
 from ..obligation import Obligation
@@ -28,7 +28,7 @@ def hint(obligation: Obligation) -> str:
     if obligation.statement.theorem not in BY_WAITS or not callable(obligation.subject):
         return ""
     function: SchemeFunction = obligation.subject
-    issued = [each.operation for calls, _ in islice(instances(function), TRIED) for each in unroll(calls)]
+    issued = [each.operation for calls, _ in islice(instances(function), TRIED) for each in beginning(calls)]
     shared = _on_two_streams(issued)
     if shared is not None:
         return shared

@@ -16,6 +16,7 @@ from kvstage_model.language.parameters import Declared, Parameter
 from kvstage_model.language.scheme import Phase, Result, Scheme, Session
 from kvstage_model.symbolic.errors import UnsupportedError
 from kvstage_model.symbolic.index import Index
+from kvstage_model.symbolic.well_formed import bounded
 
 T = TypeVar("T")
 
@@ -97,7 +98,7 @@ class Guard:
 
     def _step(self, scheme: Scheme, step: Callable[[int], Any], i: int) -> tuple[Operation, ...]:
         def issued() -> tuple[Operation, ...]:
-            operations = tuple(self._operations(scheme, step(i)))
+            operations = tuple(bounded(self._operations(scheme, step(i))))
             number: object = i
             if isinstance(number, Index):
                 number.world.demand_no_refusal()  # here the line is known
