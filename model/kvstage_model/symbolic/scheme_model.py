@@ -125,7 +125,8 @@ class SchemeModel:
         def run() -> None:
             scheme = self._scheme(call)
             phase = scheme.phases[number]
-            single.append(isinstance(phase.steps, int) and phase.steps == 1)
+            steps: object = phase.steps
+            single.append(isinstance(steps, int) and steps == 1)
             operations, again = self.world.twice(lambda: _operations(scheme, phase, call, step))
             for operation in operations:
                 check_operation(self.world, scheme, operation)

@@ -24,7 +24,7 @@ def bounded(operations: Iterable[Operation]) -> Iterator[Operation]:
     for number, operation in enumerate(operations):
         if number == MOST_OPERATIONS:
             raise UnsupportedError(
-                f"a step yields more than {MOST_OPERATIONS} operations: let the scheme's own steps be the loop, each with few operations"
+                f"a step yields more than {MOST_OPERATIONS} operations: let the scheme's own steps be the loop, each with few"
             )
         yield operation
 

@@ -49,7 +49,7 @@ class _Pairs:
         self._opened: dict[int, tuple[Window, list[Instance], list[Instance], list[Term]]] = {}
 
     def queries(self) -> Iterator[Query]:
-        window, mine, other, _ = self._open(0, with_facts=False)
+        _, mine, other, _ = self._open(0, with_facts=False)
         met = [(a, b) for a, b in product(range(len(mine)), range(len(other))) if _may_clash(mine[a], other[b])]
         if len(met) > MOST_PAIRS:
             raise UnsupportedError(

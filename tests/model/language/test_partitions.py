@@ -121,6 +121,8 @@ BROKEN = {
     "longer than the longest": (replace(by_block(SAMPLE), longest=3), "a part holds a row, and no more than the longest"),
     "one run too few": (replace(by_block(SAMPLE), number=LAST), "each row has a holder"),
     "fewer than none": (replace(by_block(SAMPLE), number=-1), "the number of parts is not negative"),
+    "fewer rows than none": (replace(by_block(SAMPLE), length=-1), "the number of rows is not negative"),
+    "no longest": (replace(by_block(SAMPLE), longest=0), "the longest part may hold a row"),
     "an address that the pool has not": (replace(by_row(SAMPLE), num_blocks=4), "each row's address lies in the pool"),
     "another holder": (replace(by_block(SAMPLE), holder=lambda position: 0), "no other part holds it"),
 }

@@ -108,7 +108,7 @@ def test_the_pool_is_one_in_all_calls_and_the_transfer_differs() -> None:
     assert not world.impossible(world.term(mine.start) != world.term(other.start))
 
 
-@pytest.mark.parametrize(("kind", "clauses"), [(Runs, 11), (Pieces, 8)])
+@pytest.mark.parametrize(("kind", "clauses"), [(Runs, 13), (Pieces, 10)])
 @pytest.mark.parametrize("once", [False, True])
 def test_the_contract_holds_of_any_partition_wherever_it_is_asked(kind: type, once: bool, clauses: int) -> None:
     world = World()

@@ -135,7 +135,7 @@ def test_what_no_small_transfer_can_show_is_not_proved_either(change: Change) ->
     assert verdict_of(tuple(ask(query) for query in queries(changed(by_block, change))))[0] is UNKNOWN
 
 
-@pytest.mark.parametrize(("cut", "clauses"), [(by_row, 13), (by_block, 13), (by_chunk, 9)])
+@pytest.mark.parametrize(("cut", "clauses"), [(by_row, 15), (by_block, 15), (by_chunk, 11)])
 def test_a_right_partition_is_proved_clause_by_clause(cut: Cut, clauses: int) -> None:
     judgement = judge(P1.of(cut, "right"))
     assert judgement.verdict is PROVED
