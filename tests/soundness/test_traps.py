@@ -22,11 +22,10 @@ from kvstage_model.language.scheme import Scheme
 from kvstage_model.symbolic.index import Condition
 from kvstage_model.symbolic.window import Window
 from kvstage_model.symbolic.world import World
-from kvstage_proofs.judging import judge as judge_module
 from kvstage_proofs.judging.judge import judge, verdict_of
 from kvstage_proofs.obligation import Theorem, Verdict
 from kvstage_proofs.solvers.query import Answer, Asked, Query
-from kvstage_proofs.solvers.z3_solver import ask, solve
+from kvstage_proofs.solvers.z3_solver import Asking, ask, solve
 from kvstage_proofs.theorems import t7_bounds
 from kvstage_proofs.theorems.t1_no_hazard import T1
 from kvstage_proofs.theorems.t7_bounds import T7
@@ -181,7 +180,7 @@ def test_a_claim_about_nothing_is_vacuous(function: Callable[[], SchemeFunction]
     assert judge(theorem.of(function(), "loop")).verdict is VACUOUS
 
 
-def trusting(query: Query) -> Asked:
+def trusting(_: Asking, query: Query) -> Asked:
     """Asks for the doubt alone."""
     answer, steps = solve([*query.facts, query.premise, query.negated_goal])
     return Asked(query.name, answer, Answer.SAT, query.must_hold, 0.0, steps)
@@ -189,7 +188,7 @@ def trusting(query: Query) -> Asked:
 
 @pytest.mark.parametrize("theorem", [T1, T7])
 def test_without_a_look_at_the_premise_it_is_proved(theorem: Theorem[SchemeFunction], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge_module, "ask", trusting)
+    monkeypatch.setattr(Asking, "ask", trusting)
     assert judge(theorem.of(loop(only_before_step_0), "loop")).verdict is PROVED
 
 
@@ -203,7 +202,7 @@ def test_axioms_that_contradict_each_other_are_vacuous(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Window, "facts", contradictory)
     assert judge(T1.of(loop(stored), "loop")).verdict is VACUOUS
-    monkeypatch.setattr(judge_module, "ask", trusting)
+    monkeypatch.setattr(Asking, "ask", trusting)
     assert judge(T1.of(loop(stored), "loop")).verdict is PROVED
 
 

@@ -14,7 +14,7 @@ from .instances import LONGEST, MOST_CALLS, MOST_ROWS, instances, moves_rows
 MOST_INSTANCES = 5_000
 """Instances that are tried at most: with two or three numbers there are tens of thousands, and soon millions."""
 MOST_PAIRS = 5_000_000
-"""Pairs of operations that are looked at in all instances together, which takes seconds: few instances of a scheme of many steps."""
+"""Pairs of operations that are looked at in all instances together: seconds, and few instances of a scheme of many steps."""
 LOOKED = (
     f"every transfer of up to {MOST_ROWS} rows in blocks of 1 and 2, in plain ones of up to {LONGEST} rows, "
     f"with up to {MOST_CALLS} calls"

@@ -13,14 +13,13 @@ from kvstage_model.symbolic import division
 from kvstage_proofs.catalogue.catalogue import catalogue
 from kvstage_proofs.commands.main import main
 from kvstage_proofs.judging import crosscheck
-from kvstage_proofs.judging import judge as judge_module
 from kvstage_proofs.judging.crosscheck import crosschecked, differences, second_opinion
 from kvstage_proofs.judging.judge import judge
 from kvstage_proofs.obligation import Obligation, Verdict
 from kvstage_proofs.solvers import cvc5_solver
 from kvstage_proofs.solvers.cvc5_solver import CrosscheckError, solve_smtlib
 from kvstage_proofs.solvers.query import Answer, Asked, Query
-from kvstage_proofs.solvers.z3_solver import ask
+from kvstage_proofs.solvers.z3_solver import Asking, ask
 from kvstage_proofs.targets import names
 from kvstage_proofs.theorems.l1_gap_lemma import L1
 from kvstage_proofs.theorems.p1_partitions import P1
@@ -111,10 +110,10 @@ def test_a_wrong_answer_of_z3_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     """A solver that refutes what is possible: alone it proves; cvc5 does not agree."""
     possible = Obligation(claim(PROVED).statement, lambda: iter([query("x < y", "y < x + 2")]), lambda _: None)
 
-    def wrong(asked: Query) -> Asked:
+    def wrong(_: Asking, asked: Query) -> Asked:
         return Asked(asked.name, UNSAT, SAT, asked.must_hold, 0.0, 0)
 
-    monkeypatch.setattr(judge_module, "ask", wrong)
+    monkeypatch.setattr(Asking, "ask", wrong)
     assert judge(possible).verdict is PROVED
     judgement = judge(possible, crosschecked)
     assert judgement.verdict is Verdict.DISAGREE
