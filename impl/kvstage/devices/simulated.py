@@ -139,7 +139,7 @@ class SimDevice(NamedStreams, Machine):
         if self._refused < PATIENCE:
             return False
         self._refused = 0
-        self._turn(lambda: last.ended)
+        self._turn(lambda: last.ended, last)
         return True
 
     def close(self) -> None:

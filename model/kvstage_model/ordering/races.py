@@ -1,4 +1,4 @@
-"""The rows that two operations have in common."""
+"""Two accesses without an order: what the axioms leave open in a program that was issued."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,9 +21,13 @@ from ..language.operations import (
 )
 from .axioms import Moment, edges, not_yet, own
 from .program import Issued
+from .touched_rows import Link, TouchedRows
 from .trace import Trace, TraceEvent
 
 MOMENTS = tuple(Moment)
+NUMBERS = {moment: number for number, moment in enumerate(MOMENTS)}
+NEVER = 1 << 62
+"""A place that nothing on an agent's line has."""
 
 
 def conflicts(first: Operation, second: Operation) -> Iterator[tuple[Access, Access]]:
@@ -45,7 +49,11 @@ class Race:
 
 
 class HappensBefore:
-    """Which moments of a program's operations are ordered, by the axioms."""
+    """Which moments of a program's operations are ordered, by the axioms.
+
+    Moments that come one after the other by an axiom form a line: the host's and all issues (A1), and the begins and ends of each
+    stream (A3). So all that can't come before a moment is one number a line: the first place there that it reaches.
+    """
 
     def __init__(self, program: Sequence[Issued]) -> None:
         self.program = tuple(program)
@@ -56,6 +64,7 @@ class HappensBefore:
         self._refused: list[tuple[int, int]] = []
         for second, firsts in enumerate(_nearest(self.program)):
             self._add_edges(firsts, second)
+        self._places = _places(self._after)
         self._reached = self._closure()
         self.possible = self._refuse()
 
@@ -66,8 +75,8 @@ class HappensBefore:
                 return False
             earlier, later = node(query, Moment.BEGIN), node(record, Moment.END)
             self._after[earlier].add(later)
-            bits = self._reached[later]
-            self._reached = [each | bits if each >> earlier & 1 else each for each in self._reached]
+            (line, place), more = self._places[earlier], self._reached[later]
+            self._reached = [list(map(min, each, more)) if each[line] <= place else each for each in self._reached]
         recorded = {query for _, query in self._refused}
         never = (n for n, issued in enumerate(self.program) if isinstance(issued.operation, QueryEvent) and n not in recorded)
         return all(_said_yes(self.program[query].operation) for query in never)
@@ -82,40 +91,50 @@ class HappensBefore:
                 if edge.when:
                     self._after[node(first, edge.earlier)].add(node(second, edge.later))
 
-    def _closure(self) -> list[int]:
-        """For each moment the set, as bits, of those that can't come before it."""
-        reached = [1 << moment for moment in range(len(self._after))]
-        changed = True
-        while changed:  # once is enough but for the host's issue <-> begin
-            changed = False
-            for moment in reversed(range(len(self._after))):
-                bits = reached[moment]
-                for later in self._after[moment]:
-                    bits |= reached[later]
-                changed |= bits != reached[moment]
-                reached[moment] = bits
+    def _closure(self) -> list[list[int]]:
+        """For each moment and each line the first place that can't come before it.
+
+        Later moments first, once: but for the host's begin, which is one place with its issue, all edges lead to later numbers.
+        """
+        lines = 1 + max((line for line, _ in self._places), default=0)
+        reached = [[NEVER] * lines for _ in self._after]
+        for moment in reversed(range(len(self._after))):
+            line, place = self._places[moment]
+            mine = reached[moment]
+            mine[line] = place
+            for later in self._after[moment]:
+                if later > moment:
+                    mine = list(map(min, mine, reached[later]))
+            reached[moment] = mine
         return reached
 
     def ordered(self, first: int, earlier: Moment, second: int, later: Moment) -> bool:
         """Whether a moment of operation `first` never comes after one of operation `second`."""
-        return bool(self._reached[node(first, earlier)] >> node(second, later) & 1)
+        line, place = self._places[node(second, later)]
+        return self._reached[node(first, earlier)][line] <= place
 
     def apart(self, first: int, second: int) -> bool:
         """Whether one of the two has always ended when the other one begins."""
         return self.ordered(first, Moment.END, second, Moment.BEGIN) or self.ordered(second, Moment.END, first, Moment.BEGIN)
 
+    def line(self, index: int) -> int:
+        """The line on which an operation begins and ends: of two there, one has always ended when the other one begins."""
+        return self._places[node(index, Moment.BEGIN)][0]
+
     def too_early(self, happened: Sequence[tuple[int, Moment]]) -> int | None:
         """The first place in an order of moments where one comes before another one that must come first."""
-        places = [node(index, moment) for index, moment in happened]
-        seen = set(places)
+        moments = [node(index, moment) for index, moment in happened]
+        seen = set(moments)
         begins_and_ends = (node(index, m) for index in range(len(self.program)) for m in (Moment.BEGIN, Moment.END))
-        later, first = 0, None  # what may not come before a moment that is still to come, as bits
+        later = [NEVER] * (1 + max((line for line, _ in self._places), default=0))  # what may not come before one still to come
+        first = None
         for missing in (moment for moment in begins_and_ends if moment not in seen):
-            later |= self._reached[missing]
-        for place in reversed(range(len(places))):
-            if later >> places[place] & 1:
-                first = place
-            later |= self._reached[places[place]]
+            later = list(map(min, later, self._reached[missing]))
+        for at in reversed(range(len(moments))):
+            line, place = self._places[moments[at]]
+            if later[line] <= place:
+                first = at
+            later = list(map(min, later, self._reached[moments[at]]))
         return first
 
     def schedule(self, race: Race) -> Trace:
@@ -137,6 +156,35 @@ class HappensBefore:
         """The host's issue is its begin; a stream's is a moment of its own."""
         at_once = self.ordered(index, Moment.BEGIN, index, Moment.ISSUE)
         return Moment.BEGIN if at_once else Moment.ISSUE
+
+
+def _places(after: Sequence[set[int]]) -> list[tuple[int, int]]:
+    """For each moment its line, and its place there: each comes right after one that an edge leads from, or begins a line.
+
+    An end comes after its own begin, a stream's begin after an end, and the host's begin is its issue.
+    """
+    before: list[list[int]] = [[] for _ in after]
+    for earlier, laters in enumerate(after):
+        for later in laters:
+            before[later].append(earlier)
+    found: list[tuple[int, int]] = []
+    last: list[int] = []
+    for moment, earlier_ones in enumerate(before):
+        issue = moment - moment % len(MOMENTS)
+        which = MOMENTS[moment - issue]
+        if which is Moment.BEGIN and issue in after[moment] and moment in after[issue]:
+            found.append(found[issue])
+            last[found[issue][0]] = moment
+            continue
+        line = len(last)
+        for earlier in earlier_ones:
+            if earlier < moment and last[found[earlier][0]] == earlier and (earlier >= issue) == (which is Moment.END):
+                line = found[earlier][0]
+        if line == len(last):
+            last.append(moment)
+        last[line] = moment
+        found.append((line, moment))
+    return found
 
 
 def _nearest(program: Sequence[Issued]) -> Iterator[set[int]]:
@@ -171,7 +219,7 @@ def _nearest(program: Sequence[Issued]) -> Iterator[set[int]]:
 
 def node(index: int, moment: Moment) -> int:
     """The number of a moment in the graph."""
-    return len(MOMENTS) * index + MOMENTS.index(moment)
+    return len(MOMENTS) * index + NUMBERS[moment]
 
 
 def _in_issue_order(follows: dict[int, set[int]]) -> list[int]:
@@ -198,19 +246,28 @@ def races(program: Sequence[Issued]) -> Iterator[Race]:
     order = HappensBefore(program)
     if not order.possible:  # some query can't have answered as it did: there is no such run
         return
-    touching: list[int] = []
+    touched = TouchedRows()
     for second, issued in enumerate(order.program):
-        if not (reads(issued.operation) or writes(issued.operation)):
-            continue
-        for first in reversed(touching):
-            accesses = conflicts(order.program[first].operation, issued.operation)
-            if not order.apart(first, second) and any(_meet(mine, other) for mine, other in accesses):
-                yield Race(first, second)
-        touching.append(second)
+        mine = [(rows, False) for access in reads(issued.operation) for rows in parts(access)]
+        mine += ((rows, True) for access in writes(issued.operation) for rows in parts(access))
+        found: set[int] = set()
+        for rows, writing in mine:
+            for latest in touched.of(rows, writing):
+                found.update(_unordered(order, latest, second))
+        for first in sorted(found, reverse=True):
+            yield Race(first, second)
+        for rows, writing in mine:
+            touched.add(rows, writing, order.line(second), second)
 
 
-def _meet(first: Access, second: Access) -> bool:
-    return any(overlap(mine, other) for mine, other in product(parts(first), parts(second)))
+def _unordered(order: HappensBefore, latest: "Link | None", second: int) -> Iterator[int]:
+    """Those of one line's operations that may overlap with `second`: once one has ended before it, so have all earlier ones."""
+    while latest is not None:
+        first, latest = latest
+        if order.ordered(first, Moment.END, second, Moment.BEGIN):
+            return
+        if not order.ordered(second, Moment.END, first, Moment.BEGIN):
+            yield first
 
 
 def common(operation: Operation, other: Operation) -> tuple[str, Access]:

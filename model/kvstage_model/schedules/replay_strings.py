@@ -2,11 +2,11 @@
 
 import re
 
-from .schedule import Choices, Hold, IssueOrder, Schedule
+from .schedule import Choices, Hold, IssueOrder, Late, Schedule
 from .seeded import RUN_DIGITS, SEED_DIGITS, Seeded
 
-ISSUE_ORDER = "issue-order"
-FORMS = (ISSUE_ORDER, "hold:3:begin", "hold:3:end", "choices:1.0.2", "seeded:7:12")
+ISSUE_ORDER, LATE = "issue-order", "late"
+FORMS = (ISSUE_ORDER, LATE, "hold:3:begin", "hold:3:end", "choices:1.0.2", "seeded:7:12")
 """One string of each kind."""
 
 
@@ -25,6 +25,8 @@ def to_string(schedule: object) -> str:
             return f"seeded:{schedule.seed}:{schedule.run}"
         case IssueOrder():
             return ISSUE_ORDER
+        case Late():
+            return LATE
         case _:
             raise TypeError(f"schedule {schedule} has no string: only those of the drivers have one")
 
@@ -33,6 +35,8 @@ def from_string(text: str) -> Schedule:
     """A new schedule from a string like those in FORMS. Raises ReplayStringError for others."""
     if text == ISSUE_ORDER:
         return IssueOrder()
+    if text == LATE:
+        return Late()
     if found := re.fullmatch(r"hold:([0-9]{1,9}):(begin|end)", text):
         return Hold(int(found[1]), int(found[2] == "end"))
     if found := re.fullmatch(r"choices:([0-9]{1,4}(?:\.[0-9]{1,4})*)", text):

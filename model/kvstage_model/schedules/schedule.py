@@ -21,12 +21,13 @@ class Move:
     """What may happen next: the host goes on, or a stream does half of the bytes of its oldest work.
 
     `stream` is None for the host. `number` counts asynchronous operations as issued, from 0, over all streams;
-    `half` is 0 where it begins, 1 where it ends. Both are 0 for the host.
+    `half` is 0 where it begins, 1 where it ends. Both are 0 for the host. `needed`: the host is blocked until this has happened.
     """
 
     stream: str | None
     number: int = 0
     half: int = 0
+    needed: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return HOST if self.stream is None else f"stream {self.stream} (copy {self.number}, half {self.half})"
@@ -51,6 +52,17 @@ class IssueOrder:
 
     def __str__(self) -> str:
         return "issue order"
+
+
+class Late:
+    """Nothing happens on a stream before the host is blocked, and then only what it waits for."""
+
+    def choose(self, moves: tuple[Move, ...]) -> Move:
+        """The host where it can go on, or else what it needs; a machine that does not say what that is moves its first stream."""
+        return next((move for move in moves if move.stream is None or move.needed), moves[0])
+
+    def __str__(self) -> str:
+        return "late"
 
 
 @dataclass(frozen=True)

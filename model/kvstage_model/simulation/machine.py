@@ -20,6 +20,7 @@ class DeadlockError(Exception):
 class _Work:
     """A queue's entry: work that a stream does in two halves."""
 
+    stream: str
     move: Callable[[int], None]
     label: object
     number: int
@@ -34,6 +35,7 @@ class _Work:
 class _Mark:
     """A queue's entry that takes no time: a record, or a wait for one. It ends as soon as it is first and may."""
 
+    stream: str
     label: object
     awaits: "_Mark | None" = None
     ended: bool = False
@@ -56,7 +58,7 @@ class Machine:
     def issue(self, stream: str, move: Callable[[int], None], label: object) -> None:
         """Puts work on a stream and goes on. `move(0)` is called when it begins, `move(1)` when it ends."""
         self._turn(_always)
-        self._queues.setdefault(stream, deque()).append(_Work(move, label, self._issued))
+        self._queues.setdefault(stream, deque()).append(_Work(stream, move, label, self._issued))
         self._issued += 1
 
     def host(self, act: Callable[[], None], label: object) -> None:
@@ -70,25 +72,24 @@ class Machine:
         """Blocks the host until all that was issued on the stream before has ended (A4)."""
         queue = self._queues.get(stream)
         last = queue[-1] if queue else None
-        self.block(lambda: last is None or last.ended, label)
+        self._block_for(last, label)
 
     def record(self, event: Hashable, stream: str, label: object) -> None:
         """Marks what was issued on a stream so far. The last record of an event is the one that counts (A5)."""
         self._turn(_always)
-        mark = self._last[event] = _Mark(label)
+        mark = self._last[event] = _Mark(stream, label)
         self._queues.setdefault(stream, deque()).append(mark)
         self._settle()
 
     def wait_event(self, stream: str, event: Hashable, label: object) -> None:
         """A stream goes on only after what the event's last record marks now (A6)."""
         self._turn(_always)
-        self._queues.setdefault(stream, deque()).append(_Mark(label, self._last.get(event)))
+        self._queues.setdefault(stream, deque()).append(_Mark(stream, label, self._last.get(event)))
         self._settle()
 
     def synchronize_event(self, event: Hashable, label: object) -> None:
         """Blocks the host until what the event's last record marks has ended; never recorded does not block (A5)."""
-        last = self._last.get(event)
-        self.block(lambda: last is None or last.ended, label)
+        self._block_for(self._last.get(event), label)
 
     def block(self, until: Callable[[], bool], label: object) -> None:
         """Blocks the host until a condition holds. Raises DeadlockError if it doesn't hold when all streams are idle."""
@@ -100,11 +101,28 @@ class Machine:
         """Blocks the host until all streams are idle. Leaves no mark in the log."""
         self._turn(lambda: not any(self._queues.values()))
 
-    def _turn(self, ready: Callable[[], bool]) -> None:
-        """Streams move until the schedule lets the host go on, which it can't before it is ready."""
+    def _block_for(self, last: _Work | _Mark | None, label: object) -> None:
+        self.log.append((label, Moment.BEGIN))
+        self._turn(lambda: last is None or last.ended, last)
+        self.log.append((label, Moment.END))
+
+    def _needed(self, last: _Work | _Mark | None) -> str | None:
+        """The stream whose oldest work stands in the way of `last`."""
+        while last is not None and not last.ended:
+            first = self._queues[last.stream][0]
+            if isinstance(first, _Work):
+                return first.stream
+            last = first.awaits
+        return None
+
+    def _turn(self, ready: Callable[[], bool], last: _Work | _Mark | None = None) -> None:
+        """Streams move until the schedule lets the host go on, which it can't before it is ready: before `last` has ended."""
         while True:
+            needed = self._needed(last)
             heads = ((stream, queue[0]) for stream, queue in self._queues.items() if queue)
-            streams = (Move(stream, work.number, work.halves) for stream, work in heads if isinstance(work, _Work))
+            streams = (
+                Move(stream, work.number, work.halves, stream == needed) for stream, work in heads if isinstance(work, _Work)
+            )
             moves = (HOST_MOVES, *streams) if ready() else tuple(streams)
             if not moves:
                 raise DeadlockError("the host waits for something that never happens: all streams are idle")

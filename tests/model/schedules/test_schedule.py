@@ -9,7 +9,7 @@ from kvstage_model.language.operations import Copy, HostRead, SyncStream
 from kvstage_model.ordering.axioms import Moment
 from kvstage_model.ordering.trace import Trace, TraceEvent
 from kvstage_model.schedules.drivers import NothingAsynchronousError, TooManySchedulesError, delays, exhaustive
-from kvstage_model.schedules.schedule import Hold, IssueOrder, Move, Replay, ReplayError, Schedule
+from kvstage_model.schedules.schedule import Hold, IssueOrder, Late, Move, Replay, ReplayError, Schedule
 from kvstage_model.simulation.machine import Machine
 from tests.support.programs import Log, issued, run
 
@@ -154,3 +154,18 @@ def test_schedules_have_readable_names() -> None:
     assert str(Replay(trace((0, BEGIN), (0, END)))) == "replay of 3 moves"
     assert str(Move("one", 2, 1)) == "stream one (copy 2, half 1)"
     assert str(HOST_MOVE) == "host"
+
+
+def test_late_moves_what_the_host_waits_for_alone() -> None:
+    machine, done = Machine(Late()), list[str]()
+    for stream in ("one", "two", "three"):
+        machine.issue(stream, lambda half, stream=stream: done.append(f"{stream} {half}"), stream)  # type: ignore[misc]
+    machine.record("event", "two", "record")
+    machine.wait_event("three", "event", "wait")
+    machine.issue("three", lambda half: done.append(f"after {half}"), "after")
+    machine.host(lambda: done.append("host"), "host")
+    assert done == ["host"]
+    machine.synchronize("three", "synchronize")
+    assert done == ["host", "three 0", "three 1", "two 0", "two 1", "after 0", "after 1"]
+    machine.drain()
+    assert done[-2:] == ["one 0", "one 1"]
