@@ -129,7 +129,7 @@ class SimDevice(NamedStreams, Machine):
 
     def query(self, event: Hashable) -> bool:
         """Whether what the event's last record marks has ended. After PATIENCE refusals in which nothing moved, it ends."""
-        self._turn(lambda: True)
+        self._turn(lambda: True, asks=True)
         last = self._last.get(event)
         if last is None or last.ended:
             self._refused = 0

@@ -6,12 +6,13 @@ one down.
 
 from .drivers import NothingAsynchronousError, TooManySchedulesError, delays, exhaustive
 from .replay_strings import ReplayStringError, from_string, to_string
-from .schedule import Choices, Hold, IssueOrder, Late, Move, Replay, ReplayError, Schedule
+from .schedule import Choices, Hold, HoldPair, IssueOrder, Late, Move, Replay, ReplayError, Schedule
 from .seeded import Seeded, seeded
 
 __all__ = [
     "Choices",
     "Hold",
+    "HoldPair",
     "IssueOrder",
     "Late",
     "Move",

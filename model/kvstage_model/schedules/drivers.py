@@ -5,11 +5,16 @@ the code under test issues: each driver runs it again from its start and looks a
 """
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
-from .schedule import Choices, Hold, IssueOrder, Move, Schedule, T
+from .schedule import Choices, Hold, HoldPair, IssueOrder, Late, Move, Schedule, T
 
 MOST_SCHEDULES = 200_000
 """How many runs `exhaustive` makes before it gives up with an error."""
+
+
+MOST_PAIRS = 64
+"""How many pairs of operations `delays` holds back together: the nearest ones."""
 
 
 class TooManySchedulesError(Exception):
@@ -34,28 +39,43 @@ def exhaustive(run: Callable[[Schedule], T], most: int = MOST_SCHEDULES) -> Iter
 
 
 class _Counting(IssueOrder):
-    """Issue order, counting asynchronous operations."""
+    """Issue order, counting asynchronous operations; `asked` is whether the host has asked an event."""
 
     def __init__(self) -> None:
         self.operations = 0
+        self.asked = False
 
     def choose(self, moves: tuple[Move, ...]) -> Move:
         self.operations = max(self.operations, *(move.number + 1 for move in moves if move.stream is not None), 0)
+        self.asked |= any(move.asks for move in moves)
         return super().choose(moves)
 
 
 def delays(run: Callable[[Schedule], T]) -> Iterator[tuple[Schedule, T]]:
-    """Runs the code in issue order, then once for each half of each asynchronous operation, with that half held back.
+    """Runs the code in issue order, then late, then once for each half of each asynchronous operation, with that half held back.
 
-    Every two accesses that may overlap do overlap in one of these runs. `run` must drain its machine. Raises
-    NothingAsynchronousError if nothing was issued on a stream.
+    Every two accesses that may overlap do overlap in one of these runs. What code issues that asks events may depend on the
+    answers, so such code also runs with two operations held back at once, for up to MOST_PAIRS pairs of those that issue order
+    has. `run` must drain its machine. Raises NothingAsynchronousError where nothing was issued on a stream.
     """
     counting = _Counting()
     result = run(counting)
     if not counting.operations:
         raise NothingAsynchronousError("nothing was issued on a stream: there is nothing to hold back, and the run proves nothing")
     yield IssueOrder(), result
+    late = Late()
+    yield late, run(late)
     for index in range(counting.operations):
         for half in (0, 1):
             schedule = Hold(index, half)
             yield schedule, run(schedule)
+    if counting.asked:
+        for pair in islice(_pairs(counting.operations), MOST_PAIRS):
+            yield pair, run(pair)
+
+
+def _pairs(operations: int) -> Iterator[HoldPair]:
+    """All pairs of operations, those that are issued one soon after the other first."""
+    for distance in range(1, operations):
+        for first in range(operations - distance):
+            yield HoldPair(first, first + distance)

@@ -2,11 +2,11 @@
 
 import re
 
-from .schedule import Choices, Hold, IssueOrder, Late, Schedule
+from .schedule import Choices, Hold, HoldPair, IssueOrder, Late, Schedule
 from .seeded import RUN_DIGITS, SEED_DIGITS, Seeded
 
 ISSUE_ORDER, LATE = "issue-order", "late"
-FORMS = (ISSUE_ORDER, LATE, "hold:3:begin", "hold:3:end", "choices:1.0.2", "seeded:7:12")
+FORMS = (ISSUE_ORDER, LATE, "hold:3:begin", "hold:3:end", "hold:3:end+5:end", "choices:1.0.2", "seeded:7:12")
 """One string of each kind."""
 
 
@@ -19,6 +19,8 @@ def to_string(schedule: object) -> str:
     match schedule:
         case Hold(index, half):
             return f"hold:{index}:{'end' if half else 'begin'}"
+        case HoldPair():
+            return f"hold:{schedule.first}:end+{schedule.second}:end"
         case Choices():
             return f"choices:{'.'.join(map(str, _shortest(schedule.first)))}"
         case Seeded():
@@ -39,6 +41,8 @@ def from_string(text: str) -> Schedule:
         return Late()
     if found := re.fullmatch(r"hold:([0-9]{1,9}):(begin|end)", text):
         return Hold(int(found[1]), int(found[2] == "end"))
+    if (found := re.fullmatch(r"hold:([0-9]{1,9}):end\+([0-9]{1,9}):end", text)) and int(found[1]) < int(found[2]):
+        return HoldPair(int(found[1]), int(found[2]))
     if found := re.fullmatch(r"choices:([0-9]{1,4}(?:\.[0-9]{1,4})*)", text):
         return Choices(tuple(map(int, found[1].split("."))))
     if found := re.fullmatch(rf"seeded:([0-9]{{1,{SEED_DIGITS}}}):([0-9]{{1,{RUN_DIGITS}}})", text):

@@ -22,18 +22,21 @@ class Move:
 
     `stream` is None for the host. `number` counts asynchronous operations as issued, from 0, over all streams;
     `half` is 0 where it begins, 1 where it ends. Both are 0 for the host. `needed`: the host is blocked until this has happened.
+    `asks`, of the host: it is about to ask an event, so that what it does next may depend on the answer.
     """
 
     stream: str | None
     number: int = 0
     half: int = 0
     needed: bool = field(default=False, compare=False)
+    asks: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return HOST if self.stream is None else f"stream {self.stream} (copy {self.number}, half {self.half})"
 
 
 HOST_MOVES = Move(None)
+HOST_ASKS = Move(None, asks=True)
 
 
 class Schedule(Protocol):
@@ -79,6 +82,23 @@ class Hold:
 
     def __str__(self) -> str:
         return f"hold copy {self.index} before its {'end' if self.half else 'begin'}"
+
+
+@dataclass(frozen=True)
+class HoldPair:
+    """Two asynchronous operations each wait before their end as long as anything else can move; `first` is the earlier one."""
+
+    first: int
+    second: int
+
+    def choose(self, moves: tuple[Move, ...]) -> Move:
+        """Anything but the two that are held back; other streams before the host. Of the two, the later one."""
+        held = ((self.first, 1), (self.second, 1))
+        others = tuple(move for move in moves if move.stream is None or (move.number, move.half) not in held)
+        return _eager(others) if others else max(moves, key=lambda move: move.number)
+
+    def __str__(self) -> str:
+        return f"hold copies {self.first} and {self.second} before their ends"
 
 
 def _eager(moves: tuple[Move, ...]) -> Move:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from ..ordering.axioms import Moment
-from ..schedules.schedule import HOST_MOVES, Move, Schedule
+from ..schedules.schedule import HOST_ASKS, HOST_MOVES, Move, Schedule
 
 
 class DeadlockError(Exception):
@@ -115,15 +115,16 @@ class Machine:
             last = first.awaits
         return None
 
-    def _turn(self, ready: Callable[[], bool], last: _Work | _Mark | None = None) -> None:
+    def _turn(self, ready: Callable[[], bool], last: _Work | _Mark | None = None, *, asks: bool = False) -> None:
         """Streams move until the schedule lets the host go on, which it can't before it is ready: before `last` has ended."""
+        host = HOST_ASKS if asks else HOST_MOVES
         while True:
             needed = self._needed(last)
             heads = ((stream, queue[0]) for stream, queue in self._queues.items() if queue)
             streams = (
                 Move(stream, work.number, work.halves, stream == needed) for stream, work in heads if isinstance(work, _Work)
             )
-            moves = (HOST_MOVES, *streams) if ready() else tuple(streams)
+            moves = (host, *streams) if ready() else tuple(streams)
             if not moves:
                 raise DeadlockError("the host waits for something that never happens: all streams are idle")
             chosen = self._schedule.choose(moves)

@@ -1,5 +1,7 @@
 """The simulated device itself: halves, events, polling, and its end."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,8 @@ from kvstage import ClosedError, DeviceError, SimDevice
 from kvstage.devices.simulated import PATIENCE, UNWRITTEN
 from kvstage_model.language.buffers import Memory
 from kvstage_model.ordering.axioms import Moment
-from kvstage_model.schedules.schedule import Hold, IssueOrder
+from kvstage_model.schedules.drivers import delays
+from kvstage_model.schedules.schedule import Hold, HoldPair, IssueOrder, Schedule
 
 
 def test_a_copy_moves_half_when_it_begins_and_half_when_it_ends():
@@ -124,3 +127,31 @@ def test_new_memory_is_marked():
 def test_only_host_tensors():
     with pytest.raises(DeviceError, match="meta"):
         SimDevice(IssueOrder()).view(Memory.DEVICE, torch.zeros(1, 1, 1, dtype=torch.uint8, device="meta"))
+
+
+def uploads(schedule: Schedule, *, asks: bool) -> str:
+    """Three copies on streams of their own, the first two of which are asked for; what the host was told."""
+    machine, asked = SimDevice(schedule), [object(), object(), object()]
+    rows = np.zeros((3, 2), np.uint8)
+    for number in range(3):
+        machine.copy(f"s{number}", rows[number, :1], rows[number, 1:])
+        machine.record(asked[number], f"s{number}")
+    told = "".join("no"[machine.query(asked[number])] for number in (0, 2)) if asks else ""
+    machine.close()
+    return told
+
+
+def test_two_copies_are_held_back_at_once_where_the_host_asks() -> None:
+    pairs = {str(s): told for s, told in delays(partial(uploads, asks=True)) if isinstance(s, HoldPair)}
+    assert pairs == {
+        "hold copies 0 and 1 before their ends": "no",
+        "hold copies 1 and 2 before their ends": "on",
+        "hold copies 0 and 2 before their ends": "nn",
+    }
+    assert not any(isinstance(s, HoldPair) for s, _ in delays(partial(uploads, asks=False))), "its program is always the same"
+
+
+def test_pairs_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kvstage_model.schedules.drivers.MOST_PAIRS", 2)
+    pairs = [s for s, _ in delays(partial(uploads, asks=True)) if isinstance(s, HoldPair)]
+    assert pairs == [HoldPair(0, 1), HoldPair(1, 2)], "the nearest ones"

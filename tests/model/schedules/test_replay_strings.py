@@ -10,7 +10,7 @@ from kvstage_model.language.operations import Copy, HostRead
 from kvstage_model.ordering.trace import Trace
 from kvstage_model.schedules.drivers import delays, exhaustive
 from kvstage_model.schedules.replay_strings import FORMS, ReplayStringError, from_string, to_string
-from kvstage_model.schedules.schedule import Choices, Hold, IssueOrder, Late, Replay, ReplayError
+from kvstage_model.schedules.schedule import Choices, Hold, HoldPair, IssueOrder, Late, Replay, ReplayError
 from kvstage_model.schedules.seeded import seeded
 from tests.support.programs import issued, run
 
@@ -37,9 +37,9 @@ def test_a_schedule_from_its_string_gives_the_same_run(driver: str) -> None:
 
 
 def test_strings_are_short_and_readable() -> None:
-    schedules = [IssueOrder(), Late(), Hold(3, 0), Hold(3, 1), Choices((1, 0, 2, 0, 0)), Choices(())]
+    schedules = [IssueOrder(), Late(), Hold(3, 0), Hold(3, 1), HoldPair(3, 5), Choices((1, 0, 2, 0, 0)), Choices(())]
     found = [to_string(schedule) for schedule in schedules]
-    assert found == ["issue-order", "late", "hold:3:begin", "hold:3:end", "choices:1.0.2", "choices:0"]
+    assert found == ["issue-order", "late", "hold:3:begin", "hold:3:end", "hold:3:end+5:end", "choices:1.0.2", "choices:0"]
 
 
 @pytest.mark.parametrize("text", FORMS)

@@ -48,6 +48,7 @@ def test_delays_hold_each_half_of_each_copy_once() -> None:
     found = [(str(schedule), order(log)) for schedule, log in delays(partial(run, TWO_STREAMS))]
     assert found == [
         ("issue order", "b0 e0 b1 e1 b2 e2"),
+        ("late", "b2 e2 b0 e0 b1 e1"),
         ("hold copy 0 before its begin", "b1 e1 b2 e2 b0 e0"),
         ("hold copy 0 before its end", "b0 b1 e1 b2 e2 e0"),
         ("hold copy 1 before its begin", "b0 e0 b2 e2 b1 e1"),
@@ -56,9 +57,9 @@ def test_delays_hold_each_half_of_each_copy_once() -> None:
 
 
 @pytest.mark.parametrize("copies", [1, 2, 5])
-def test_delays_are_twice_the_copies_and_one(copies: int) -> None:
+def test_delays_are_twice_the_copies_and_two(copies: int) -> None:
     program = issued([Copy("one", A, B)] * copies)
-    assert len(list(delays(partial(run, program)))) == 2 * copies + 1
+    assert len(list(delays(partial(run, program)))) == 2 * copies + 2
 
 
 def test_delays_of_nothing_asynchronous_are_an_error() -> None:
