@@ -129,8 +129,9 @@ class _Runs:
         if run.raised:
             raise _RaisedError(run)
 
-    def _under(self, schedule: Schedule) -> ScheduledRun:
-        return self._run(ScheduledRun(StagingSchedule(schedule, _from_here(self._item)), self._replayed))
+    def _under(self, schedule: Schedule, *, replayed: bool = False) -> ScheduledRun:
+        replayed = replayed or self._replayed
+        return self._run(ScheduledRun(StagingSchedule(schedule, _from_here(self._item), replayed=replayed), self._replayed))
 
     @property
     def _replayed(self) -> bool:
@@ -152,13 +153,19 @@ class _Runs:
         return run
 
     def _show(self, run: ScheduledRun) -> None:
-        """Runs the test under the schedule that shows what was found; keeps to the first reports where it shows nothing."""
+        """Runs the test under the schedule that must show what was found.
+
+        Where that shows nothing, under the one that did again: what it reports then names that one alone.
+        """
         if run.witness is None or self._replayed or not isinstance(run.staging, StagingSchedule):
             return
         if run.witness != run.staging.name:
             reports = self.reports
             if not self._under(from_string(run.witness)).raised:
                 self.reports = reports
+                self._under(from_string(run.staging.name), replayed=True)
+                if not any(report.failed for report in self.reports):
+                    self.reports = reports
 
     def _annotate(self, plan: Plan) -> None:
         for report in self.reports:

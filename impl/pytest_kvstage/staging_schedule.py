@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvstage_model.schedules.replay_strings import to_string
-from kvstage_model.schedules.schedule import Choices, Hold, Schedule
+from kvstage_model.schedules.schedule import Choices, Hold, HoldPair, Schedule
 
 if TYPE_CHECKING:
     from kvstage import CheckedDevice
@@ -43,19 +43,23 @@ class SecondDeviceError(Exception):
 class StagingSchedule:
     """One run of a test. `schedule` is its schedule; call `device()` once, and let the code under test run on that."""
 
-    def __init__(self, schedule: Schedule, nodeid: str) -> None:
+    def __init__(self, schedule: Schedule, nodeid: str, *, replayed: bool = False) -> None:
         self.schedule = schedule
         self.name = to_string(schedule)
         self._nodeid = nodeid
+        self._replayed = replayed
         self._device: CheckedDevice | None = None
 
-    def device(self) -> "CheckedDevice":
-        """The device of this run. Raises SecondDeviceError when called again."""
+    def device(self, *, allocator: str = "driver") -> "CheckedDevice":
+        """The device of this run. Raises SecondDeviceError when called again.
+
+        `allocator="torch"`: memory that is dropped is used again by the rules of torch's allocators.
+        """
         from kvstage import CheckedDevice
 
         if self._device is not None:
             raise SecondDeviceError("one run of a test has one device: call staging_schedule.device() once, and pass it on")
-        self._device = CheckedDevice(self.schedule)
+        self._device = CheckedDevice(self.schedule, allocator=allocator, replayed=self._replayed)
         return self._device
 
     def __repr__(self) -> str:
@@ -106,6 +110,8 @@ def _unused(schedule: Schedule, issued: int) -> str | None:
         case Hold(index) if index >= issued:
             work = f"{issued} operation{'' if issued == 1 else 's'}"
             return f"nothing was held back: the test issued {work}, and this schedule holds number {index}, from 0"
+        case HoldPair(_, index) if index >= issued:
+            return f"one was not held back: the test issued {issued} operations, and this schedule holds number {index}, from 0"
         case Choices() if len(schedule.first) > max(len(schedule.widths), 1):
             return f"the run had {len(schedule.widths)} choices, and this schedule makes {len(schedule.first)}"
     return None

@@ -16,12 +16,14 @@ from .language.operations import (
     HostWrite,
     Launch,
     Operation,
+    Post,
     QueryEvent,
     RecordEvent,
     Release,
     Scatter,
     SyncEvent,
     SyncStream,
+    Take,
     WaitEvent,
 )
 from .language.paged_rows import IntoLarger, IntoSmaller, PagedRows
@@ -56,6 +58,7 @@ __all__ = [
     "Piece",
     "Pieces",
     "Positive",
+    "Post",
     "QueryEvent",
     "RecordEvent",
     "Release",
@@ -68,5 +71,6 @@ __all__ = [
     "Session",
     "SyncEvent",
     "SyncStream",
+    "Take",
     "WaitEvent",
 ]

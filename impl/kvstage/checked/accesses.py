@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from kvstage_model.language.buffers import Rows, overlap
 from kvstage_model.language.operations import (
-    Copy,
     Event,
     HostCopy,
     HostRead,
@@ -16,6 +15,7 @@ from kvstage_model.language.operations import (
     RecordEvent,
     SyncEvent,
     SyncStream,
+    Take,
     WaitEvent,
     event_of,
     reads,
@@ -35,6 +35,7 @@ class CheckedOperation:
     """One operation, what it is called in messages, and where the user issued it.
 
     `number` counts what streams do with bytes, as schedules do; it is None for all else.
+    `spared`, of memory that is handed out again: the numbers of the work that its allocator has waited for.
     """
 
     operation: Operation
@@ -42,6 +43,7 @@ class CheckedOperation:
     line: Line | None
     number: int | None = None
     frees: bool = False
+    spared: frozenset[int] = frozenset()
 
 
 class Accesses:
@@ -52,8 +54,8 @@ class Accesses:
         self.asynchronous = 0
         self._events: dict[Hashable, int] = {}
 
-    def stream(self, operation: Copy | Launch, what: str, line: Line | None) -> None:
-        """Work that moves bytes on a stream."""
+    def later(self, operation: Operation, what: str, line: Line | None) -> None:
+        """Work that moves bytes on a stream, or elsewhere."""
         self.noted.append(CheckedOperation(operation, what, line, self.asynchronous))
         self.asynchronous += 1
 
@@ -68,9 +70,18 @@ class Accesses:
         """The host moves bytes."""
         self.noted.append(CheckedOperation(HostCopy(source, target), "the host", line))
 
-    def freed(self, rows: Rows, line: Line | None) -> None:
-        """Nobody holds the bytes any more: whoever gets them next may write there."""
-        self.noted.append(CheckedOperation(HostWrite(rows), "the host", line, frees=True))
+    def freed(self, rows: Rows, line: Line | None, spared: frozenset[int] = frozenset()) -> None:
+        """Nobody holds the bytes any more: who gets them next may write there."""
+        self.noted.append(CheckedOperation(HostWrite(rows), "the host", line, frees=True, spared=spared))
+
+    def freed_on(self, stream: str, rows: Rows, what: str, line: Line | None, spared: frozenset[int]) -> None:
+        """Who gets the bytes next may write there by work of a stream."""
+        self.noted.append(CheckedOperation(Launch(stream, writes=(rows,)), what, line, self.asynchronous, True, spared))
+        self.asynchronous += 1
+
+    def take(self, posted: Event, line: Line | None) -> None:
+        """The host waits for a transfer that it has posted."""
+        self.noted.append(CheckedOperation(Take(posted), "the host", line))
 
     def synchronize(self, stream: str, line: Line | None) -> None:
         """The host waits for a stream."""

@@ -5,7 +5,19 @@ from functools import lru_cache
 from itertools import product
 
 from kvstage_model.language.buffers import Rows, overlap, parts
-from kvstage_model.language.operations import Operation, RecordEvent, SyncEvent, SyncStream, WaitEvent, reads, stream_of, writes
+from kvstage_model.language.operations import (
+    Operation,
+    Post,
+    QueryEvent,
+    RecordEvent,
+    SyncEvent,
+    SyncStream,
+    Take,
+    WaitEvent,
+    reads,
+    stream_of,
+    writes,
+)
 from kvstage_model.ordering.missing_waits import advice, too_late
 from kvstage_model.ordering.races import Race, races
 from kvstage_model.schedules.replay_strings import to_string
@@ -46,36 +58,55 @@ class ReleasedMemoryError(StagingError):
 
 
 class SpinningError(StagingError, DeadlockError):
-    """The host looks at the same bytes again and again, and under this schedule nothing changes them."""
+    """The host looks at the same bytes, or asks the same event, again and again, and under this schedule nothing changes them."""
+
+
+class NonBlockingError(StagingError):
+    """A function of torch's is asked to be asynchronous: on the simulated device it would have ended at once."""
 
 
 class HostThreadError(StagingError):
     """A second host thread uses the device, or one of its tensors."""
 
 
-def finding(program: Program, regions: MemoryRegions) -> StagingError | None:
-    """The first race of a program, if it has one."""
-    found = _races(program)
+def finding(program: Program, regions: MemoryRegions, ran: Schedule, *, replayed: bool = False) -> StagingError | None:
+    """The first race of a program, if it has one.
+
+    It names a schedule in which the two overlap; the one that `ran`, where it is `replayed`, and where the host has asked
+    events: under another it may issue something else.
+    """
+    noted = program.noted
+    found = [race for race in _races(program) if noted[race.first].number not in noted[race.second].spared]
     if not found:
         return None
     race, others = found[0], len(found) - 1
     first, second = program.noted[race.first], program.noted[race.second]
     assert first.number is not None, "the host has ended what it does before it goes on"
     kind, title = _title(first, second)
-    schedule = Hold(first.number, 1)
     lines = [title, *_accesses(first, second, regions), *_help(program, race)]
-    lines.append(f"  they overlap under schedule {to_string(schedule)} ({schedule})")
+    asked = any(isinstance(each.operation, QueryEvent) for each in noted)
+    schedule = ran if replayed or asked else Hold(first.number, 1)
+    shows = "found" if schedule is ran else "they overlap"
+    lines.append(f"  {shows} under schedule {replay_of(schedule)} ({schedule})")
     if others:
         lines.append(f"  ({others} more pair{'s' if others > 1 else ''} of accesses in this run may overlap)")
-    return kind("\n".join(lines), to_string(schedule), (first.what, second.what))
+    return kind("\n".join(lines), replay_of(schedule), (first.what, second.what))
 
 
-def spinning(line: Line | None, under_way: list[CheckedOperation], schedule: str) -> SpinningError:
-    """The host looks and looks at what only a stream could change."""
-    lines = ["the host reads the same bytes over and over, and nothing changes: under this schedule that never ends"]
+def spinning(does: str, line: Line | None, under_way: list[CheckedOperation], schedule: str) -> SpinningError:
+    """The host looks and looks at what only others could change."""
+    lines = [f"the host {does} over and over, and nothing changes: under this schedule that never ends"]
     lines.append(f"  the host:   {_said(line)}")
     lines += [f"  under way:  {_said(each.line)}  ({_name(each)}; only a wait or a query makes it go on)" for each in under_way]
     return SpinningError("\n".join([*lines, f"  under schedule {schedule}"]), schedule)
+
+
+def non_blocking(what: str, line: Line | None, schedule: str) -> NonBlockingError:
+    """A copy that was left to torch."""
+    lines = [f"{what} with non_blocking=True is asynchronous on an accelerator, and here it would have ended at once"]
+    lines.append(f"  the host:   {_said(line)}")
+    lines.append("  issue it on a stream: device.copy(stream, source, target)")
+    return NonBlockingError("\n".join([*lines, f"  under schedule {schedule}"]), schedule)
 
 
 def other_thread(line: Line | None, schedule: str) -> HostThreadError:
@@ -104,12 +135,14 @@ def _title(first: CheckedOperation, second: CheckedOperation) -> tuple[type[Stag
     (does, _), (did, _) = _meeting(second, first)
     if second.frees:
         return ReleasedMemoryError, f"{_name(first)} may still {did} memory that has been released"
-    if stream_of(second.operation) is None:
+    if stream_of(second.operation) is None and not isinstance(second.operation, Post):
         return HostAccessError, f"the host {does}s what {_name(first)} may still {did}: a wait is missing"
     return RaceError, f"{_name(second)} may {does} what {_name(first)} may still {did}: nothing orders them"
 
 
 def _name(noted: CheckedOperation) -> str:
+    if isinstance(noted.operation, Post):
+        return noted.what
     return f"{noted.what} on stream {stream_of(noted.operation)}"
 
 
@@ -162,6 +195,8 @@ def _help(program: Program, race: Race) -> Iterator[str]:
 def _call(operation: Operation, program: Program) -> str:
     """An operation as a call of the device."""
     match operation:
+        case Take():
+            return "device.take(...) of what the first returned"
         case SyncStream(stream):
             return f'device.synchronize("{stream}")'
         case RecordEvent(_, stream):

@@ -20,6 +20,10 @@ READ_WHOLE = frozenset({"numpy", "tolist", "__array__", "__dlpack__", "__repr__"
 """Functions of a tensor that read all of its bytes, and not by an operator."""
 
 
+MOVES = frozenset({"to", "cuda", "xpu", "type"})
+"""Functions that bring a tensor elsewhere. Of their arguments by position, the first truth value is `non_blocking`."""
+
+
 class Watcher(Protocol):
     """Who is told of each use."""
 
@@ -29,6 +33,10 @@ class Watcher(Protocol):
 
     def touch(self, read: Sequence[torch.Tensor], written: Sequence[torch.Tensor], act: Callable[[], None]) -> None:
         """The host is about to read and write these tensors: calls `act`, once, when it may."""
+        ...  # pragma: no cover
+
+    def asynchronous(self, what: str, tensors: Sequence[torch.Tensor]) -> None:
+        """A function of torch's is called with `non_blocking=True`: raises where it would be asynchronous on an accelerator."""
         ...  # pragma: no cover
 
 
@@ -56,7 +64,10 @@ class HostView(torch.Tensor):
         with torch._C.DisableTorchFunctionSubclass():
             if watcher is None:  # made by torch itself, not by `of`
                 return func(*args, **kwargs)
-            if getattr(func, "__name__", "") in READ_WHOLE:
+            name = getattr(func, "__name__", "")
+            if name in MOVES and (kwargs.get("non_blocking") or next((each for each in args[1:] if isinstance(each, bool)), False)):
+                watcher.asynchronous(name, ())  # by name: on the CPU there may be nothing to do, and so no operator
+            if name in READ_WHOLE:
                 return _whole(watcher, func, args, kwargs)
             with _Noting(watcher):
                 result = func(*args, **kwargs)
@@ -114,6 +125,9 @@ class _Noting(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         read, written = [], []
         for argument, value in _arguments(func._schema, args, kwargs):
+            if argument.name == "non_blocking" and value:
+                moved = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+                self._watcher.asynchronous(func._schema.name.partition("::")[2], tuple(map(plain, moved)))
             alias = argument.alias_info
             tensors = [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
             if alias is None:

@@ -50,15 +50,15 @@ class MemoryRegions:
         self._regions: list[MemoryRegion] = []
 
     def allocate(
-        self, memory: Memory, size: int, fill: int, line: Line | None, freed: Callable[[MemoryRegion], None]
-    ) -> torch.Tensor:
-        """`size` new bytes. When the last tensor or array that shares them is gone, they become FREED and `freed` is called."""
+        self, memory: Memory, size: int, fill: int, line: Line | None, freed: Callable[[MemoryRegion], bool]
+    ) -> tuple[torch.Tensor, MemoryRegion]:
+        """`size` new bytes. When the last tensor or array that shares them is gone, `freed` is called: if it says so, they become FREED."""
         owner = np.full(size, fill, np.uint8)
         region = self._add(memory, owner, line)
         lent = owner.view(_Lent)  # the tensor's storage holds this array alone: it goes when the storage does
         ends = weakref.finalize(lent, _release, region, freed)
         ends.atexit = False
-        return torch.from_numpy(lent)
+        return torch.from_numpy(lent), region
 
     def meet(self, memory: Memory, tensor: torch.Tensor, line: Line | None) -> None:
         """Makes the memory of a plain tensor known, where it isn't."""
@@ -92,6 +92,6 @@ class _Lent(np.ndarray):
     """An array that others hold: unlike its base, it goes when nobody does any more."""
 
 
-def _release(region: MemoryRegion, freed: Callable[[MemoryRegion], None]) -> None:
-    region.bytes[:] = FREED
-    freed(region)
+def _release(region: MemoryRegion, freed: Callable[[MemoryRegion], bool]) -> None:
+    if freed(region):
+        region.bytes[:] = FREED

@@ -1,5 +1,8 @@
 """What a checked device's operations reach through the tensors that they are given. Raised before anything is issued."""
 
+from collections.abc import Sequence
+from itertools import product
+
 import numpy as np
 import torch
 
@@ -7,7 +10,7 @@ from kvstage_model.language.buffers import Rows, overlap
 
 from ..devices.device import Index
 from ..errors import AliasError, DeviceError, LayoutError
-from .byte_runs import EVERYTHING, runs
+from .byte_runs import EVERYTHING, byte_runs, runs
 from .host_view import HostView, Watcher
 
 
@@ -29,14 +32,33 @@ def refuse_unseen(tensor: torch.Tensor, watcher: Watcher) -> None:
         )
 
 
-def refuse_copy(source: torch.Tensor, target: torch.Tensor) -> None:
-    """Raises LayoutError where the two differ in bytes or have gaps, AliasError where they overlap."""
+def gaps(*tensors: torch.Tensor) -> bool:
+    """Whether the rows of some tensor don't lie side by side."""
+    return not all(tensor.is_contiguous() for tensor in tensors)
+
+
+def refuse_post(reads: Sequence[torch.Tensor], writes: Sequence[torch.Tensor]) -> None:
+    """Raises LayoutError where both sides have tensors, and not the same number of bytes."""
+    read, written = (sum(each.numel() for each in ends) for ends in (reads, writes))
+    if reads and writes and read != written:
+        raise LayoutError(f"a transfer of {read} bytes to {written}: both sides of a post have the same size")
+
+
+def refuse_copy(source: torch.Tensor, target: torch.Tensor, *, runs: bool = False) -> None:
+    """Raises LayoutError where the two differ in bytes, or in shape where one has gaps, AliasError where they overlap.
+
+    With `runs`, neither may have gaps.
+    """
     if source.numel() != target.numel():
         raise LayoutError(f"a copy of {source.numel()} bytes to {target.numel()}: both sides of a copy have the same size")
-    for end in (source, target):
+    for end in (source, target) if runs else ():
         if not end.is_contiguous():
             raise LayoutError(f"one side of a copy has gaps (strides {tuple(end.stride())}): copy rows that lie side by side")
-    if source.numel() and overlap(side_by_side(source), side_by_side(target)):
+    if gaps(source, target) and source.shape != target.shape:
+        raise LayoutError(
+            f"a copy of {list(source.shape)} bytes to {list(target.shape)}, and the rows of one have gaps: give both one shape"
+        )
+    if any(overlap(mine, other) for mine, other in product(byte_runs(source), byte_runs(target))):
         raise AliasError("source and target of a copy overlap: which bytes arrive depends on the driver")
 
 

@@ -4,7 +4,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kvstage_model.language.buffers import Access, Buffer, Memory, Rows
-from kvstage_model.language.operations import HostCopy, Operation, QueryEvent, RecordEvent, SyncEvent, SyncStream, WaitEvent, placed
+from kvstage_model.language.operations import (
+    HostCopy,
+    Operation,
+    QueryEvent,
+    RecordEvent,
+    SyncEvent,
+    SyncStream,
+    Take,
+    WaitEvent,
+    placed,
+)
 from kvstage_model.language.scheme import LOOP
 from kvstage_model.ordering.axioms import Moment
 from kvstage_model.ordering.program import Issued
@@ -14,7 +24,7 @@ from .accesses import CheckedOperation
 from .memory import MemoryRegions
 
 SYNCHRONIZE, WAIT, QUERY, RECORD, STREAM_WAIT = "synchronize", "wait", "query", "record", "stream wait"
-HOST_COPY, FREE = "host copy", "free"
+HOST_COPY, FREE, TAKE = "host copy", "free", "take"
 
 KINDS: dict[type, str] = {
     SyncStream: SYNCHRONIZE,
@@ -23,6 +33,7 @@ KINDS: dict[type, str] = {
     RecordEvent: RECORD,
     WaitEvent: STREAM_WAIT,
     HostCopy: HOST_COPY,
+    Take: TAKE,
 }
 """What the log calls the operations that have no name of their own: with a number behind it, in the order of issue."""
 

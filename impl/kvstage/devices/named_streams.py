@@ -6,6 +6,23 @@ from ..errors import DeviceError
 from .device import Device
 
 
+class OwnStreams(dict[str, str]):
+    """The library's streams by the names that its schemes have for them: "kvstage copy" for "copy".
+
+    A caller's stream is called as the caller says, and these are no names of a caller's: so no stream is both.
+    """
+
+    def __missing__(self, name: str) -> str:
+        own = self[name] = f"{OWN}{name}"
+        return own
+
+
+OWN = "kvstage "
+"""What the names of the library's own streams begin with."""
+
+OWN_STREAMS = OwnStreams()
+
+
 class PlainEvent:
     """An event that is known by its identity alone."""
 

@@ -8,7 +8,7 @@ Run the code once for each schedule:
 It judges nothing: for code of your own take `CheckedDevice`, which stands on this one.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from types import TracebackType
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from kvstage_model.language.buffers import Memory
+from kvstage_model.ordering.program import ELSEWHERE
 from kvstage_model.schedules.schedule import Schedule
 from kvstage_model.simulation.machine import Machine
 
@@ -51,6 +52,7 @@ class SimDevice(NamedStreams, Machine):
         self.copies = 0
         self.launches = 0
         self.waits = 0
+        self.posts = 0
         self.closed = False
         self._refused = 0
         self._moved_at_refusal = 0
@@ -96,6 +98,36 @@ class SimDevice(NamedStreams, Machine):
 
         self.issue(stream, move, f"scatter {self.launches}")
         self.launches += 1
+
+    def post(self, sources: Sequence[Bytes], targets: Sequence[Bytes]) -> None:
+        """Hands the transfer number `posts` to an agent of its own, outside all streams: it moves bytes as a copy does.
+
+        Without targets they go nowhere, and without sources nothing but zeros comes.
+        """
+        self._check_open()
+        arrived = np.zeros(sum(target.size for target in targets) or sum(source.size for source in sources), np.uint8)
+
+        def move(half: int) -> None:
+            part = _half(half, len(arrived))
+            if sources:
+                arrived[part] = np.concatenate([source.reshape(-1) for source in sources])[part]
+            start = 0
+            for target in targets:
+                mine = arrived[start : start + target.size].reshape(target.shape)
+                first, last = max(part.start or 0, start) - start, min(part.stop or len(arrived), start + target.size) - start
+                here = np.zeros(target.size, bool)
+                here[max(first, 0) : max(last, 0)] = True
+                np.copyto(target, mine, where=here.reshape(target.shape))
+                start += target.size
+
+        self.issue(f"{ELSEWHERE} {self.posts}", move, f"post {self.posts}")
+        self.posts += 1
+
+    def take(self, number: int, label: object = "take") -> None:
+        """Blocks until that transfer has ended."""
+        self._check_open()
+        self.waits += 1
+        Machine.synchronize(self, f"{ELSEWHERE} {number}", label)
 
     def host_copy(self, source: Bytes, target: Bytes) -> None:
         """Copies when the schedule lets the host go on."""
@@ -161,12 +193,16 @@ class SimDevice(NamedStreams, Machine):
 
 
 def _halves(source: Bytes, target: Bytes) -> Callable[[int], None]:
-    """Moves the first or the second half of the bytes. One byte moves at the end."""
-    origin, place = source.reshape(-1), target.reshape(-1)  # views: the bytes of a run lie side by side
+    """Moves the first or the second half of the bytes. One byte moves at the end.
+
+    If the rows of one side have gaps, it is half of each row.
+    """
+    if source.flags.c_contiguous and target.flags.c_contiguous:
+        source, target = source.reshape(-1), target.reshape(-1)  # views: the bytes of a run lie side by side
 
     def move(half: int) -> None:
-        part = _half(half, len(place))
-        place[part] = origin[part]
+        part = _half(half, target.shape[-1])
+        target[..., part] = source[..., part]
 
     return move
 

@@ -37,7 +37,7 @@ from ..devices.lock import share_lock
 from ..devices.named_streams import NamedStreams
 from ..devices.timing import Span, now
 from .memory import RecordedBuffers
-from .operands import Operand, RecorderError, copied, gathered, host_copied, inside, scattered
+from .operands import Operand, RecorderError, by_schemes_names, copied, gathered, host_copied, inside, scattered
 from .times import RecordedOperation, measured
 
 __all__ = ["Operand", "RecorderError", "RecordingDevice", "Timed"]
@@ -100,7 +100,7 @@ class RecordingDevice(Generic[B, E]):
     @property
     def program(self) -> tuple[Issued, ...]:
         """What was issued so far, with buffers that share no byte."""
-        return self.memories.resolved([noted.issued for noted in self.noted])
+        return self._resolved(self.noted)
 
     def trace(self) -> Trace:
         """What was issued, and in which order it happened. Raises RecorderError if two host threads were at work at once."""
@@ -108,7 +108,7 @@ class RecordingDevice(Generic[B, E]):
         for first, second in pairwise(noted):
             if first.thread != second.thread and second.begin < first.end:
                 raise RecorderError("two host threads used the recorded device at once: a trace has one; record them one by one")
-        program = self.memories.resolved([each.issued for each in noted])
+        program = self._resolved(noted)
         if self._spans is not None:
             return Trace(program, measured(noted, self._spans))
         lazy = Scheme("recorded", (), len(program), lambda i: (program[i].operation,))
@@ -247,6 +247,9 @@ class RecordingDevice(Generic[B, E]):
             yield
         finally:
             self._phase, self._step = phase, step
+
+    def _resolved(self, noted: Sequence[RecordedOperation]) -> tuple[Issued, ...]:
+        return self.memories.resolved(by_schemes_names([each.issued for each in noted]))
 
     def _event(self, event: E) -> Event:
         if id(event) not in self._events:

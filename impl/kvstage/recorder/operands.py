@@ -1,7 +1,7 @@
 """What a recorder is given as operands, and the operations that they make."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from typing import Any, Generic, SupportsIndex, TypeVar
 
@@ -9,9 +9,23 @@ import numpy as np
 import torch
 
 from kvstage_model.language.buffers import Access, Buffer, Listed, Paged, Rows
-from kvstage_model.language.operations import Copy, Gather, HostCopy, HostRead, HostWrite, Launch, Operation, Scatter
+from kvstage_model.language.operations import (
+    Copy,
+    Gather,
+    HostCopy,
+    HostRead,
+    HostWrite,
+    Launch,
+    OnStream,
+    Operation,
+    Scatter,
+    SyncStream,
+    stream_of,
+)
+from kvstage_model.ordering.program import Issued
 
 from ..devices.device import Index
+from ..devices.named_streams import OWN
 from ..errors import KVStageError
 from .memory import RecordedBuffers
 
@@ -45,6 +59,20 @@ class Operand(Generic[B]):
 def inside(operand: Operand[B] | B) -> B:
     """The operand as the device inside takes it."""
     return operand.handle if isinstance(operand, Operand) else operand
+
+
+def by_schemes_names(program: Sequence[Issued]) -> list[Issued]:
+    """The program with the library's own streams called as its schemes call them, but for those that a caller's is called like."""
+    names = {stream_of(issued.operation) for issued in program}
+
+    def named(issued: Issued) -> Issued:
+        operation = issued.operation
+        if not isinstance(operation, OnStream | SyncStream) or not operation.stream.startswith(OWN):
+            return issued
+        name = operation.stream.removeprefix(OWN)
+        return issued if name in names else replace(issued, operation=replace(operation, stream=name))
+
+    return [named(issued) for issued in program]
 
 
 def copied(memories: RecordedBuffers, stream: str, source: object, target: object) -> Copy | Launch:

@@ -20,6 +20,7 @@ from kvstage_model.language.operations import (
 )
 
 from ..devices.device import Device, Index
+from ..devices.named_streams import OWN_STREAMS
 from ..errors import SchemeError
 from .failures import asking
 from .pending import Pending
@@ -82,12 +83,13 @@ class Performer:
         self._streams.append(stream)  # now: a call whose `after` is refused has left nothing on the stream
 
     def _copy(self, copy: Copy) -> None:
-        if copy.stream not in self._streams:
-            self._begin(copy.stream)
+        stream = OWN_STREAMS[copy.stream]
+        if stream not in self._streams:
+            self._begin(stream)
         source, target = copy.source, copy.target
         if source.count != target.count:
             _refuse_lengths(copy, source.count, target.count)
-        self._device.copy(copy.stream, self._view(source), self._view(target))
+        self._device.copy(stream, self._view(source), self._view(target))
         self.copies += 1
         self.bytes += source.count * self._row_bytes
 
@@ -97,17 +99,19 @@ class Performer:
             self._copy(Copy(batch.stream, source, target))
 
     def _gather(self, kernel: Gather) -> None:
-        if kernel.stream not in self._streams:
-            self._begin(kernel.stream)
+        stream = OWN_STREAMS[kernel.stream]
+        if stream not in self._streams:
+            self._begin(stream)
         source, index = self._paged(kernel.source, kernel.target, kernel)
-        self._device.gather(kernel.stream, source, index, self._view(kernel.target))
+        self._device.gather(stream, source, index, self._view(kernel.target))
         self._launched(index)
 
     def _scatter(self, kernel: Scatter) -> None:
-        if kernel.stream not in self._streams:
-            self._begin(kernel.stream)
+        stream = OWN_STREAMS[kernel.stream]
+        if stream not in self._streams:
+            self._begin(stream)
         target, index = self._paged(kernel.target, kernel.source, kernel)
-        self._device.scatter(kernel.stream, self._view(kernel.source), target, index)
+        self._device.scatter(stream, self._view(kernel.source), target, index)
         self._launched(index)
 
     def _launched(self, index: Index) -> None:
@@ -121,20 +125,21 @@ class Performer:
         self._device.host_copy(self._view(source), self._view(target))
 
     def _synchronize(self, wait: SyncStream) -> None:
-        asking(self._device, self._device.synchronize, wait.stream)
+        asking(self._device, self._device.synchronize, OWN_STREAMS[wait.stream])
         self.waits += 1
 
     def _record(self, record: RecordEvent) -> None:
-        self._device.record(self._event(record.event), record.stream)
+        self._device.record(self._event(record.event), OWN_STREAMS[record.stream])
 
     def _sync_event(self, wait: SyncEvent) -> None:
         asking(self._device, self._device.wait, self._event(wait.event))
         self.waits += 1
 
     def _wait_event(self, wait: WaitEvent) -> None:
-        if wait.stream not in self._streams:
-            self._begin(wait.stream)
-        self._device.wait_event(wait.stream, self._event(wait.event))
+        stream = OWN_STREAMS[wait.stream]
+        if stream not in self._streams:
+            self._begin(stream)
+        self._device.wait_event(stream, self._event(wait.event))
 
     def _event(self, event: Event) -> Any:
         key = (event.name, event.index)

@@ -14,6 +14,7 @@ from kvstage_model.language.scheme import Result, Scheme
 
 from ..devices.device import Device
 from ..devices.left_behind import LeftBehind, Work
+from ..devices.named_streams import OWN_STREAMS
 from ..errors import SchemeError
 from .failures import asking
 from .memory_budget import Buffers, Loan
@@ -211,6 +212,7 @@ def _last_wait(scheme: Scheme, given: dict[str, torch.Tensor], streams: Sequence
     if len(scheme.epilogue) != 1 or any(memory is not Memory.DEVICE for memory in own):
         return None
     last = scheme.epilogue[0]
-    if not isinstance(last, SyncStream) or (own and any(stream != last.stream for stream in streams)):
+    if not isinstance(last, SyncStream):
         return None
-    return last.stream
+    waited = OWN_STREAMS[last.stream]
+    return None if own and any(stream != waited for stream in streams) else waited

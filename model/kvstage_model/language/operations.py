@@ -173,18 +173,38 @@ class Acquire:
     aim: int | Aim | None = None
 
 
+@fast_dataclass(frozen=True, slots=True, eq=False)
+class Post:
+    """The host hands a transfer to an agent outside all streams, such as a network card or a disk: from now on, at any time, it
+    reads and writes these rows.
+
+    No stream orders it, and no event of a stream holds it back: only the host can, by what it waits for before.
+    """
+
+    event: Event
+    reads: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()
+
+
+@fast_dataclass(frozen=True, slots=True, eq=False)
+class Take:
+    """The host waits until all transfers that were posted under this event before have ended."""
+
+    event: Event
+
+
 OnStream = Copy | Gather | Scatter | CopyBatch | Launch | RecordEvent | WaitEvent
 """Work that a stream does later."""
 
-Later = OnStream | Release
+Later = OnStream | Release | Post
 """What happens later, on a stream or elsewhere; everything else is done when the host goes on."""
 
-Operation: TypeAlias = Later | HostCopy | HostRead | HostWrite | SyncStream | SyncEvent | QueryEvent | Acquire
+Operation: TypeAlias = Later | HostCopy | HostRead | HostWrite | SyncStream | SyncEvent | QueryEvent | Acquire | Take
 
 
 def reads(operation: Operation) -> tuple[Access, ...]:
     """What an operation reads."""
-    if isinstance(operation, Launch):
+    if isinstance(operation, Launch | Post):
         return operation.reads
     if isinstance(operation, HostRead):
         return (operation.source,)
@@ -193,7 +213,7 @@ def reads(operation: Operation) -> tuple[Access, ...]:
 
 def writes(operation: Operation) -> tuple[Access, ...]:
     """What an operation writes."""
-    if isinstance(operation, Launch):
+    if isinstance(operation, Launch | Post):
         return operation.writes
     if isinstance(operation, HostWrite | Release):
         return (operation.target,)
@@ -224,8 +244,9 @@ def stream_of(operation: Operation) -> str | None:
 
 
 def event_of(operation: Operation) -> Event | None:
-    """The event that an operation records or waits for, if any."""
-    return operation.event if isinstance(operation, RecordEvent | SyncEvent | WaitEvent | QueryEvent) else None
+    """The event that an operation records or waits for, or that a transfer is posted under, if any."""
+    named = RecordEvent | SyncEvent | WaitEvent | QueryEvent | Post | Take
+    return operation.event if isinstance(operation, named) else None
 
 
 def covers(first: Rows, second: Rows) -> bool:

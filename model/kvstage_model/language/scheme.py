@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from .buffers import Buffer, Rows
-from .operations import Event, HostRead, HostWrite, Launch, Operation, QueryEvent, RecordEvent, SyncEvent, WaitEvent
+from .operations import Event, HostRead, HostWrite, Launch, Operation, Post, QueryEvent, RecordEvent, SyncEvent, Take, WaitEvent
 
 PROLOGUE, LOOP, EPILOGUE, CALLER = "prologue", "loop", "epilogue", "caller"
 """The names of what a call does before the loop that moves rows, of that loop, of what it does after it, and of what the
@@ -130,7 +130,7 @@ class Scheme:
 
     def in_call(self, operation: Operation, call: int) -> Operation:
         """The operation as call number `call` issues it: with events of its own, where each call makes fresh ones."""
-        if self.fresh_events and isinstance(operation, RecordEvent | SyncEvent | WaitEvent | QueryEvent):
+        if self.fresh_events and isinstance(operation, RecordEvent | SyncEvent | WaitEvent | QueryEvent | Post | Take):
             return replace(operation, event=Event(operation.event.name, operation.event.index, call))
         return operation
 

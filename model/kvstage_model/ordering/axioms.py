@@ -8,28 +8,36 @@ Sources: A1 is the host language's own order. A2, A3: CUDA Programming Guide, "A
 streams; OpenCL 3.0, 5.11, in-order command queues. A4: CUDA Runtime API, cudaStreamSynchronize; OpenCL clFinish.
 A5: cudaEventRecord, cudaEventSynchronize: an event captures the stream's work at the call of the last record, and one that
 was never recorded does not block. A query that says yes is such a wait, over at once (cudaEventQuery). A6:
-cudaStreamWaitEvent: captures at the call and holds back that stream only. A7 is the contract of the party that rows are released
-to: its writes have ended when they are taken back.
+cudaStreamWaitEvent: captures at the call and holds back that stream only. A7 is the contract of an agent outside all streams:
+its writes have ended when rows are taken back, and its reads and writes when a transfer is taken (a network card: InfiniBand
+Architecture, work completions; a disk: io_uring_enter(2), completion queue entries). No such agent takes part in a stream (CUDA,
+GPUDirect RDMA, "Synchronization and Memory Ordering": a third device sees no order of streams), so nothing orders its begin but
+the host that posts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from ..language.buffers import Rows
 from ..language.operations import (
     Acquire,
     Event,
     Later,
     OnStream,
     Operation,
+    Post,
     QueryEvent,
     RecordEvent,
     Release,
     SyncEvent,
     SyncStream,
+    Take,
     WaitEvent,
     covers,
+    event_of,
     reads,
+    stream_of,
     writes,
 )
 
@@ -40,7 +48,7 @@ AXIOMS = {
     "A4": "a stream synchronize returns after all that was issued on the stream before has ended",
     "A5": "an event synchronize returns after what the event's last record marks has ended; never recorded, it does not block",
     "A6": "a stream's wait holds back its later work until what the event's last record marks at that moment has ended",
-    "A7": "rows that were released to somebody else are taken back after all that he wrote there has ended",
+    "A7": "rows that were released to somebody else are taken back, and a posted transfer is taken, after all work on them has ended",
 }
 """Each axiom in a sentence."""
 
@@ -93,6 +101,8 @@ def edges(first: Operation, second: Operation) -> Iterator[Edge]:
     yield Edge("A1", Moment.ISSUE if isinstance(first, Later) else Moment.END, Moment.ISSUE)
     if isinstance(first, Release) and isinstance(second, Acquire):
         yield Edge("A7", Moment.END, Moment.END, covers(second.target, first.target))
+    if isinstance(first, Post) and isinstance(second, Take):
+        yield Edge("A7", Moment.END, Moment.END, same_event(first.event, second.event))
     if not isinstance(first, OnStream):
         return
     if isinstance(second, OnStream):
@@ -106,6 +116,40 @@ def edges(first: Operation, second: Operation) -> Iterator[Edge]:
         yield Edge("A5", Moment.END, Moment.END, yes, last_record=True)
     if isinstance(first, RecordEvent) and isinstance(second, WaitEvent):
         yield Edge("A6", Moment.END, Moment.END, same_event(first.event, second.event), last_record=True)
+
+
+def nearest(operations: Sequence[Operation]) -> Iterator[set[int]]:
+    """For each operation those before it that order it by themselves: an edge from any other one follows from theirs.
+
+    The one right before it (A1), the last one on its stream (A3, A4), the last record of its event (A5, A6), and the releases of
+    rows that it is the first to take back, or the transfers that it is the first to take (A7).
+    """
+    on_stream: dict[str, int] = {}
+    recorded: dict[tuple[str, int, int], int] = {}
+    released: dict[tuple[str, int], dict[int, Rows]] = {}
+    posted: dict[tuple[str, int, int], set[int]] = {}
+    for number, operation in enumerate(operations):
+        stream, event = stream_of(operation), event_of(operation)
+        key = None if event is None else (event.name, event.index, event.call)
+        found = {number - 1, on_stream.get(stream or "", -1), recorded.get(key, -1) if key else -1} - {-1}
+        if isinstance(operation, Acquire):
+            target = operation.target
+            lent = released.get((target.buffer.name, target.slot), {})
+            returned = [release for release, rows in lent.items() if covers(target, rows)]
+            found.update(returned)
+            for release in returned:
+                del lent[release]
+        if key and isinstance(operation, Take):
+            found |= posted.pop(key, set())
+        yield found
+        if stream is not None and isinstance(operation, OnStream):
+            on_stream[stream] = number
+        if key and isinstance(operation, RecordEvent):
+            recorded[key] = number
+        if isinstance(operation, Release):
+            released.setdefault((operation.target.buffer.name, operation.target.slot), {})[number] = operation.target
+        if key and isinstance(operation, Post):
+            posted.setdefault(key, set()).add(number)
 
 
 def not_yet(first: Operation, second: Operation) -> bool:

@@ -12,10 +12,12 @@ from ..language.operations import (
     Event,
     OnStream,
     Operation,
+    Post,
     RecordEvent,
     Release,
     SyncEvent,
     SyncStream,
+    Take,
     WaitEvent,
     event_of,
 )
@@ -26,7 +28,7 @@ from .races import HappensBefore, Race
 
 MOST_EVENTS = 5
 """Events that are looked at, and so may be proposed: those that are recorded soonest hold up least."""
-WAITS = SyncStream | SyncEvent | WaitEvent | Acquire
+WAITS = SyncStream | SyncEvent | WaitEvent | Acquire | Take
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,8 @@ def _candidates(program: Sequence[Issued], race: Race) -> Iterator[Advice]:
     at = race.second if returned is None else returned
     if isinstance(first, Release):
         yield Advice(((at, Acquire(first.target)),), "the host takes the rows back (Acquire)")
+    if isinstance(first, Post):
+        yield Advice(((at, Take(first.event)),), "the host takes the transfer (Take)")
     if not isinstance(first, OnStream):
         return
     stream = first.stream
@@ -141,7 +145,7 @@ def too_late(program: Sequence[Issued], race: Race) -> int | None:
 
 
 def _waiter(issued: Issued) -> str:
-    """Who can wait before an operation: its stream, or the host that issues it."""
+    """Who can wait before an operation: its stream, or the host that issues it. A card or a disk waits for nothing: the host must."""
     return issued.operation.stream if isinstance(issued.operation, OnStream) else HOST
 
 

@@ -8,7 +8,20 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..language.buffers import Access, Listed, Paged
-from ..language.operations import Gather, Launch, OnStream, Operation, Release, Scatter, event_of, placed, reads, stream_of, writes
+from ..language.operations import (
+    Gather,
+    Launch,
+    OnStream,
+    Operation,
+    Post,
+    Release,
+    Scatter,
+    event_of,
+    placed,
+    reads,
+    stream_of,
+    writes,
+)
 from ..language.scheme import CALLER, EPILOGUE, Scheme
 
 ELSEWHERE = "elsewhere"
@@ -27,8 +40,8 @@ class Issued:
 
     @property
     def agent(self) -> str:
-        """What performs it: the host, a stream, or another party that rows were released to."""
-        if isinstance(self.operation, Release):
+        """Who performs it: the host, a stream, or somebody else whom rows were released to."""
+        if isinstance(self.operation, Release | Post):
             return ELSEWHERE
         return self.operation.stream if isinstance(self.operation, OnStream) else HOST
 
@@ -63,7 +76,7 @@ def unrolling_call(scheme: Scheme, call: int) -> Iterator[Issued]:
 
 def plain(operation: Operation) -> Operation:
     """A concrete operation as data alone: what a kernel reaches becomes a list of places."""
-    return placed(operation, _listed) if isinstance(operation, Gather | Scatter | Launch) else operation
+    return placed(operation, _listed) if isinstance(operation, Gather | Scatter | Launch | Post) else operation
 
 
 def _listed(access: Access) -> Access:

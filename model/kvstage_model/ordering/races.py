@@ -5,21 +5,14 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from itertools import product
 
-from ..language.buffers import Access, Rows, overlap, parts
+from ..language.buffers import Access, overlap, parts
 from ..language.operations import (
-    Acquire,
-    OnStream,
     Operation,
     QueryEvent,
-    RecordEvent,
-    Release,
-    covers,
-    event_of,
     reads,
-    stream_of,
     writes,
 )
-from .axioms import Moment, edges, not_yet, own
+from .axioms import Moment, edges, nearest, not_yet, own
 from .program import Issued
 from .touched_rows import Link, TouchedRows
 from .trace import Trace, TraceEvent
@@ -62,7 +55,7 @@ class HappensBefore:
             for rule in own(issued.operation):
                 self._after[node(index, rule.earlier)].add(node(index, rule.later))
         self._refused: list[tuple[int, int]] = []
-        for second, firsts in enumerate(_nearest(self.program)):
+        for second, firsts in enumerate(nearest([issued.operation for issued in self.program])):
             self._add_edges(firsts, second)
         self._places = _places(self._after)
         self._reached = self._closure()
@@ -185,36 +178,6 @@ def _places(after: Sequence[set[int]]) -> list[tuple[int, int]]:
         last[line] = moment
         found.append((line, moment))
     return found
-
-
-def _nearest(program: Sequence[Issued]) -> Iterator[set[int]]:
-    """For each operation those before it that order it by themselves: an edge from any other one follows from theirs.
-
-    The one right before it (A1), the last one on its stream (A3, A4), the last record of its event (A5, A6), and the
-    releases of rows that it is the first to take back (A7).
-    """
-    on_stream: dict[str, int] = {}
-    recorded: dict[tuple[str, int, int], int] = {}
-    released: dict[tuple[str, int], dict[int, Rows]] = {}
-    for number, issued in enumerate(program):
-        operation = issued.operation
-        stream, event = stream_of(operation), event_of(operation)
-        key = None if event is None else (event.name, event.index, event.call)
-        found = {number - 1, on_stream.get(stream or "", -1), recorded.get(key, -1) if key else -1} - {-1}
-        if isinstance(operation, Acquire):
-            target = operation.target
-            lent = released.get((target.buffer.name, target.slot), {})
-            returned = [release for release, rows in lent.items() if covers(target, rows)]
-            found.update(returned)
-            for release in returned:
-                del lent[release]
-        yield found
-        if stream is not None and isinstance(operation, OnStream):
-            on_stream[stream] = number
-        if key and isinstance(operation, RecordEvent):
-            recorded[key] = number
-        if isinstance(operation, Release):
-            released.setdefault((operation.target.buffer.name, operation.target.slot), {})[number] = operation.target
 
 
 def node(index: int, moment: Moment) -> int:

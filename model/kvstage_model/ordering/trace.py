@@ -6,7 +6,7 @@ One type serves a simulated run, a recorded run and a counterexample.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..language.operations import OnStream, Release
+from ..language.operations import OnStream, Post, Release
 from .axioms import Moment
 from .program import HOST, Issued, describe
 
@@ -33,10 +33,10 @@ class Trace:
     def lane(self, index: int) -> str:
         """The lane of an operation in a picture: its agent's.
 
-        Whoever rows were released to writes them at any time, so each release has a lane of its own.
+        Who rows were released to, or a transfer was posted to, acts at any time: each of these has a lane of its own.
         """
         issued = self.program[index]
-        return f"{issued.agent} {index}" if isinstance(issued.operation, Release) else issued.agent
+        return f"{issued.agent} {index}" if isinstance(issued.operation, Release | Post) else issued.agent
 
     def lanes(self) -> dict[str, str]:
         """Each lane and how it is called: the host first, then the others in the order in which they come into it."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from ..language.operations import Acquire, QueryEvent, RecordEvent, Release, SyncEvent, SyncStream, WaitEvent
+from ..language.operations import Acquire, Post, QueryEvent, RecordEvent, Release, SyncEvent, SyncStream, Take, WaitEvent
 from ..ordering.axioms import Moment
 from ..ordering.program import ELSEWHERE, HOST
 from ..ordering.trace import Trace
@@ -145,14 +145,14 @@ def _moves(trace: Trace) -> Iterator[str | None]:
     for event in trace.events:
         operation, agent = trace.program[event.index].operation, trace.program[event.index].agent
         acts = agent == HOST and event.moment is (
-            Moment.END if isinstance(operation, SyncStream | SyncEvent | Acquire | QueryEvent) else Moment.BEGIN
+            Moment.END if isinstance(operation, SyncStream | SyncEvent | Acquire | Take | QueryEvent) else Moment.BEGIN
         )
         if acts or agent != HOST:
             for _ in range(issued, event.index + 1):
                 yield None
             issued = max(issued, event.index + 1)
         if agent != HOST and not isinstance(operation, RecordEvent | WaitEvent):  # those end by themselves
-            yield f"{ELSEWHERE} {event.index}" if isinstance(operation, Release) else agent
+            yield f"{ELSEWHERE} {event.index}" if isinstance(operation, Release | Post) else agent
 
 
 @dataclass

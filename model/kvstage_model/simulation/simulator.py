@@ -17,12 +17,14 @@ from ..language.operations import (
     HostWrite,
     Launch,
     Operation,
+    Post,
     QueryEvent,
     RecordEvent,
     Release,
     Scatter,
     SyncEvent,
     SyncStream,
+    Take,
     WaitEvent,
     covers,
     moves,
@@ -77,6 +79,7 @@ class _Run:
         self._judges: list[DeliveryCheck] = []
         self._released: dict[int, Rows] = {}
         self._returned: set[int] = set()
+        self._posted: dict[Hashable, set[int]] = {}
 
     def step(self, index: int, issued: Issued) -> None:
         """The host issues the next operation."""
@@ -92,6 +95,12 @@ class _Run:
             case Release():
                 self._released[index] = operation.target
                 self.machine.issue(f"{ELSEWHERE} {index}", partial(self._written, operation, index), index)
+            case Post():
+                self._posted.setdefault(_key(operation.event), set()).add(index)
+                self.machine.issue(f"{ELSEWHERE} {index}", partial(self._transferred, index, issued), index)
+            case Take():
+                posted = self._posted.get(_key(operation.event), set()).copy()
+                self.machine.block(lambda: self._returned.issuperset(posted), index)
             case Acquire():
                 handed = [n for n, rows in self._released.items() if covers(operation.target, rows)]
                 self.machine.block(lambda: self._returned.issuperset(handed), index)
@@ -127,7 +136,7 @@ class _Run:
         for half in halves:
             for source, target in moves(operation):
                 memory.move(source, target, half)
-            if isinstance(operation, HostWrite | Launch | Release):
+            if isinstance(operation, HostWrite | Launch | Release | Post):
                 for access in writes(operation):
                     memory.stamp(access, index, half)
 
@@ -137,6 +146,12 @@ class _Run:
     def _written(self, release: Release, index: int, half: int) -> None:
         """Somebody else writes released rows, and is done after the second half."""
         self._happen(self._memory, release, index, (half,))
+        if half == 1:
+            self._returned.add(index)
+
+    def _transferred(self, index: int, issued: Issued, half: int) -> None:
+        """A card moves what was posted, and is done after the second half."""
+        self._kernel(index, issued, half)
         if half == 1:
             self._returned.add(index)
 

@@ -13,12 +13,14 @@ from ..language.operations import (
     HostWrite,
     Launch,
     Operation,
+    Post,
     QueryEvent,
     RecordEvent,
     Release,
     Scatter,
     SyncEvent,
     SyncStream,
+    Take,
     WaitEvent,
 )
 
@@ -58,6 +60,8 @@ FIELDS: dict[type, dict[str, FieldForm]] = {
     SyncStream: _STREAM,
     Release: _TARGET,
     Acquire: _TARGET,
+    Post: _EVENT | {"reads": FieldForm.ACCESSES, "writes": FieldForm.ACCESSES},
+    Take: _EVENT,
 }
 """The fields of each operation, by its class. The `aim` of a wait is a hint for proofs, and no part of a trace."""
 
