@@ -143,7 +143,7 @@ def test_a_transfer_that_does_not_wait_is_found(device: ThreadDevice, watch: Wat
     monkeypatch.setattr(Pending, "wait", lambda self, timeout=None: None)
     monkeypatch.setattr(Pending, "query", lambda self: True)
     run("gather_pinned", device)
-    device.synchronize("copy")
+    device.synchronize("kvstage copy")
     assert len(watch.taken()) == 4
 
 

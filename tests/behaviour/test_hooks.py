@@ -128,7 +128,7 @@ def test_many_ends_at_once_are_told_one_behind_the_other(monkeypatch, guarded):
             for _ in range(number):
                 stager.read(pool, TABLE, 0, 1)
             assert not told
-        device.synchronize("copy")
+        device.synchronize("kvstage copy")
         if guarded:
             stager.read(pool, TABLE, 0, 1)
             assert len(told) == number

@@ -198,7 +198,7 @@ def test_the_hook_is_told_of_a_dropped_and_of_a_cancelled_transfer_by_a_later_ca
             stager.read(pool, TABLE, 0, 8)
             stager.read(pool, TABLE, 0, 9).cancel()
             assert not told
-        device.synchronize("copy")
+        device.synchronize("kvstage copy")
         stager.read(pool, TABLE, 0, 4)
         assert [(each.rows, each.cancelled, each.stats.waits) for each in told] == [(8, False, 0), (9, True, 0)]
         stager.close()
@@ -218,7 +218,7 @@ def test_a_hook_may_call_the_stager_and_what_it_raises_comes_out_where_the_end_i
     with ThreadDevice() as device:
         stager = Stager(device, scheme="direct", on_transfer=hook)
         stager.read(pool, TABLE, 0, 8)
-        device.synchronize("copy")
+        device.synchronize("kvstage copy")
         stager.read(pool, TABLE, 0, 4).wait()
         assert seen == [8, 3, 4]
         failing = stager.read(pool, TABLE, 0, 5)

@@ -189,7 +189,7 @@ def stager_dropped(monkeypatch, watch, scheme: str, waited: bool, keeps: bool = 
         del out, transfer
         gc.collect()
         dropped = alive() is not None
-        device.synchronize("copy")
+        device.synchronize("kvstage copy")
     watch._recorders.clear()  # they hold the device
     del device
     gc.collect()
@@ -262,7 +262,7 @@ def test_the_failure_of_a_dropped_transfer_is_raised_by_the_next_call_and_only_t
     with Failing() as device:
         stager = Stager(device, scheme="direct")
         stager.read(pool, [2, 0], 0, 8)
-        device._workers["copy"].mark(0).block()
+        device._workers["kvstage copy"].mark(0).block()
         with pytest.raises(ValueError, match="could not broadcast"):
             stager.read(pool, [2, 0], 0, 8)
         read = stager.read(pool, [2, 0], 0, 8)
@@ -287,7 +287,7 @@ def test_a_call_that_breaks_off_keeps_its_memory_until_the_next(monkeypatch, kee
         alive = weakref.ref(out)
         with pytest.raises(KeyboardInterrupt):
             stager.read(pool, [2, 0], 0, 8, out=torch.from_numpy(out))
-        device.synchronize("copy")
+        device.synchronize("kvstage copy")
         del out
         gc.collect()
         assert (alive() is not None) == keeps

@@ -15,7 +15,9 @@ from weakref import WeakKeyDictionary
 import pytest
 import torch
 
+from kvstage.devices.named_streams import OWN_STREAMS
 from kvstage.recorder.device import RecordingDevice
+from kvstage.recorder.operands import by_schemes_names
 from kvstage.recorder.times import RecordedOperation
 from kvstage.runtime.pending import Pending
 from kvstage.runtime.runtime import Runtime, Submitted
@@ -79,14 +81,14 @@ class Watch:
         return submitted
 
     def _compare(self, scheme: Scheme, noted: list[RecordedOperation], names: Names, pending: Pending | None, ended: bool) -> None:
-        found = [each.issued for each in noted]
+        found = by_schemes_names([each.issued for each in noted])
         steps = takewhile(lambda issued: issued.phase != CALLER, unrolling([scheme]))  # the caller's come last
         wanted = list(steps if ended else islice(steps, len(found)))  # what a refused operation is made of may be unreadable
         if pending is not None:
             last = wanted.pop().operation if wanted else None
             mark = found.pop().operation if found else None
-            waits = isinstance(last, SyncStream) and last.stream == pending.stream
-            if not (waits and isinstance(mark, RecordEvent) and mark.stream == pending.stream):
+            waits = isinstance(last, SyncStream) and OWN_STREAMS[last.stream] == pending.stream
+            if not (waits and isinstance(mark, RecordEvent) and OWN_STREAMS[mark.stream] == pending.stream):
                 self.drifts.append(
                     f"{scheme.name}: {pending.stream} is left to the caller, its mark is {mark}, and the wait is {last}"
                 )

@@ -18,12 +18,14 @@ from kvstage_model.language.operations import (
     HostWrite,
     Launch,
     Operation,
+    Post,
     QueryEvent,
     RecordEvent,
     Release,
     Scatter,
     SyncEvent,
     SyncStream,
+    Take,
     WaitEvent,
 )
 from kvstage_model.language.paged_rows import PagedRows
@@ -97,7 +99,9 @@ def operations_with_events() -> st.SearchStrategy[Operation]:
     record = st.builds(RecordEvent, events, streams)
     waits = (st.builds(WaitEvent, streams, events), st.builds(SyncEvent, events), st.builds(QueryEvent, events, st.just(1)))
     host = (st.builds(HostRead, NARROW), st.builds(HostWrite, NARROW), st.builds(SyncStream, streams))
-    lent = (st.builds(Release, NARROW), st.builds(Acquire, st.one_of(NARROW, rows())))
+    some = st.lists(NARROW, max_size=1).map(tuple)
+    posted = (st.builds(Post, events, some, some), st.builds(Take, events))
+    lent = (st.builds(Release, NARROW), st.builds(Acquire, st.one_of(NARROW, rows())), *posted)
     batch = st.builds(CopyBatch, streams, st.lists(st.tuples(NARROW, NARROW), min_size=1, max_size=2).map(tuple))
     return st.one_of(st.builds(Copy, streams, NARROW, NARROW), kernels(), *host, record, record, *waits, *lent, batch)
 
@@ -116,7 +120,8 @@ def handed_over(draw: st.DrawFn) -> list[Operation]:
     by_host = [draw(st.sampled_from((SyncEvent(event), QueryEvent(event, 1)))), host_uses]
     by_stream = [WaitEvent(other, event), draw(st.sampled_from((Launch(other, (cell,)), Copy(other, cell, draw(NARROW)))))]
     if draw(st.integers(0, 5)) == 0:
-        return [Release(cell), Acquire(cell), host_uses]
+        away = Post(event, *draw(st.sampled_from((((cell,), ()), ((), (cell,))))))
+        return draw(st.sampled_from(([Release(cell), Acquire(cell), host_uses], [away, Take(event), host_uses])))
     return [work, RecordEvent(event, stream), *draw(st.sampled_from((by_host, by_stream)))]
 
 
@@ -128,7 +133,7 @@ def programs_with_events(draw: st.DrawFn) -> tuple[Issued, ...]:
         chosen.insert(draw(st.integers(0, len(chosen))), draw(operations_with_events()))
     if draw(st.booleans()):
         del chosen[draw(st.integers(0, len(chosen) - 1))]
-    later = Copy | Launch | CopyBatch | Release
+    later = Copy | Launch | CopyBatch | Release | Post
     assume(1 <= sum(isinstance(operation, later) for operation in chosen) <= MOST_COPIES)
     return issued(chosen)
 
@@ -156,6 +161,7 @@ def run(program: Sequence[Issued], schedule: Schedule) -> Log:
     """The log of a program on a machine without memory; labels are the operations' numbers."""
     machine = Machine(schedule)
     lent: dict[int, Release] = {}
+    posted: dict[Hashable, list[int]] = {}
     returned: set[int] = set()
     for index, issued in enumerate(program):
         match issued.operation:
@@ -164,6 +170,12 @@ def run(program: Sequence[Issued], schedule: Schedule) -> Log:
             case Release() as release:
                 lent[index] = release
                 machine.issue(f"{ELSEWHERE} {index}", lambda half, index=index: returned.update([index] * half), index)
+            case Post(event):
+                posted.setdefault(named(event), []).append(index)
+                machine.issue(f"{ELSEWHERE} {index}", lambda half, index=index: returned.update([index] * half), index)
+            case Take(event):
+                taken = set(posted.get(named(event), ()))
+                machine.block(lambda taken=taken: taken <= returned, index)
             case Acquire(target):
                 taken = {number for number, release in lent.items() if cells(release.target) <= cells(target)}
                 machine.block(lambda taken=taken: taken <= returned, index)
@@ -204,7 +216,7 @@ def _conflict(first: Operation, second: Operation) -> bool:
 
 
 def _read(operation: Operation) -> set[tuple[str, int, int]]:
-    if isinstance(operation, Launch):
+    if isinstance(operation, Launch | Post):
         return set().union(*map(cells, operation.reads))
     if isinstance(operation, CopyBatch):
         return set().union(*(cells(source) for source, _ in operation.copies))
@@ -212,7 +224,7 @@ def _read(operation: Operation) -> set[tuple[str, int, int]]:
 
 
 def _written(operation: Operation) -> set[tuple[str, int, int]]:
-    if isinstance(operation, Launch):
+    if isinstance(operation, Launch | Post):
         return set().union(*map(cells, operation.writes))
     if isinstance(operation, CopyBatch):
         return set().union(*(cells(target) for _, target in operation.copies))

@@ -62,7 +62,7 @@ class CheckedDevice(CheckedRun):
         return HostView.of(tensor, self)
 
     def record_stream(self, tensor: torch.Tensor, stream: str) -> None:
-        """Tells the allocator that a stream uses the tensor, too: `Tensor.record_stream` in torch, and heard under its rules alone."""
+        """Tells the allocator that a stream uses the tensor, too: torch's `record_stream`, heard under its rules alone."""
         plain = self._bytes(tensor)
         region = self._regions.find(plain.data_ptr(), 1) if plain.numel() else None
         if region is not None:
@@ -91,16 +91,18 @@ class CheckedDevice(CheckedRun):
         """
         origin, place = self._bytes(source), self._bytes(target)
         refuse_copy(origin, place)
-        if not gaps(origin, place):
-            origin, place = origin.view(-1), place.view(-1)
         self._uses(stream, origin, place)
-        what, (read, written) = f"copy {self._sim.copies}", (byte_runs(origin), byte_runs(place))
+        what = f"copy {self._sim.copies}"
+        if gaps(origin, place):
+            operation: Copy | Launch = Launch(stream, byte_runs(origin), byte_runs(place))
+        else:
+            origin, place = origin.view(-1), place.view(-1)
+            operation = Copy(stream, side_by_side(origin), side_by_side(place))
         self._sim.copy(stream, self._regions.mirror(origin), self._regions.mirror(place))
-        whole = len(read) == len(written) == 1
-        self._issued(Copy(stream, read[0], written[0]) if whole else Launch(stream, read, written), what)
+        self._issued(operation, what)
 
     def post(self, reads: Sequence[torch.Tensor], writes: Sequence[torch.Tensor]) -> object:
-        """Hands a transfer to an agent outside all streams, such as a network card or a disk, and goes on. Returns what `take` takes.
+        """Hands a transfer to an agent outside all streams, such as a network card or a disk. Returns what `take` takes.
 
         At any time from now on it reads the tensors of `reads` and writes their bytes, one after the other, to those of `writes`.
         No stream orders it: what it reads must have ended before the call, and its end is known by `take` alone. Raises

@@ -85,8 +85,9 @@ def finding(program: Program, regions: MemoryRegions, ran: Schedule, *, replayed
     kind, title = _title(first, second)
     lines = [title, *_accesses(first, second, regions), *_help(program, race)]
     asked = any(isinstance(each.operation, QueryEvent) for each in noted)
-    schedule = ran if replayed or asked else Hold(first.number, 1)
-    shows = "found" if schedule is ran else "they overlap"
+    overlapping = Hold(first.number, 1)
+    schedule = ran if replayed or asked else overlapping
+    shows = "they overlap" if schedule == overlapping else "found"
     lines.append(f"  {shows} under schedule {replay_of(schedule)} ({schedule})")
     if others:
         lines.append(f"  ({others} more pair{'s' if others > 1 else ''} of accesses in this run may overlap)")

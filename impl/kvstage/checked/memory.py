@@ -52,7 +52,7 @@ class MemoryRegions:
     def allocate(
         self, memory: Memory, size: int, fill: int, line: Line | None, freed: Callable[[MemoryRegion], bool]
     ) -> tuple[torch.Tensor, MemoryRegion]:
-        """`size` new bytes. When the last tensor or array that shares them is gone, `freed` is called: if it says so, they become FREED."""
+        """`size` new bytes. When the last that shares them is gone, `freed` is called, and says whether they become FREED."""
         owner = np.full(size, fill, np.uint8)
         region = self._add(memory, owner, line)
         lent = owner.view(_Lent)  # the tensor's storage holds this array alone: it goes when the storage does

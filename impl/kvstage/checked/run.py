@@ -119,7 +119,7 @@ class CheckedRun(NamedStreams):
         self._look("reads the same bytes", line, tuple((rows.start, rows.count) for rows in reads))
 
     def asynchronous(self, what: str, tensors: Sequence[torch.Tensor]) -> None:
-        """The host calls a function of torch's with `non_blocking=True`. Raises NonBlockingError but for a copy inside host memory."""
+        """A function of torch's is called with `non_blocking=True`. Raises NonBlockingError but for a copy inside host memory."""
         met = [self._regions.find(each.data_ptr(), each.element_size()) for each in tensors if each.numel()]
         if what == "copy_" and not any(region is not None and region.memory is Memory.DEVICE for region in met):
             return

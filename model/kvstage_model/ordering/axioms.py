@@ -48,7 +48,7 @@ AXIOMS = {
     "A4": "a stream synchronize returns after all that was issued on the stream before has ended",
     "A5": "an event synchronize returns after what the event's last record marks has ended; never recorded, it does not block",
     "A6": "a stream's wait holds back its later work until what the event's last record marks at that moment has ended",
-    "A7": "rows that were released to somebody else are taken back, and a posted transfer is taken, after all work on them has ended",
+    "A7": "rows that were released to somebody else are taken back, and a posted transfer is taken, after its work has ended",
 }
 """Each axiom in a sentence."""
 

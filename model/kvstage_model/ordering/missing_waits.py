@@ -145,7 +145,7 @@ def too_late(program: Sequence[Issued], race: Race) -> int | None:
 
 
 def _waiter(issued: Issued) -> str:
-    """Who can wait before an operation: its stream, or the host that issues it. A card or a disk waits for nothing: the host must."""
+    """Who can wait before an operation: its stream, or the host that issues it. A card waits for nothing: the host must."""
     return issued.operation.stream if isinstance(issued.operation, OnStream) else HOST
 
 

@@ -72,7 +72,7 @@ def test_a_program_has_what_streams_touch_and_nothing_of_the_host_alone() -> Non
     accesses = Accesses()
     accesses.host((), (rows(100, 50),), "host access", ONE)
     accesses.host((), (rows(7, 2),), "host access", TWO)
-    accesses.stream(Copy("a", rows(0, 8), rows(200, 8)), "copy 0", ONE)
+    accesses.later(Copy("a", rows(0, 8), rows(200, 8)), "copy 0", ONE)
     accesses.synchronize("a", ONE)
     found = accesses.program(lambda rows: rows.start)
     assert words(found) == [
@@ -86,7 +86,7 @@ def test_a_program_has_what_streams_touch_and_nothing_of_the_host_alone() -> Non
 def test_programs_are_equal_where_what_was_issued_is() -> None:
     def program(base: int, *, stream: str = "a", count: int = 8, answer: bool = True) -> Program:
         accesses, event = Accesses(), object()
-        accesses.stream(Copy(stream, rows(base, count), rows(base + 64, count)), "copy 0", ONE)
+        accesses.later(Copy(stream, rows(base, count), rows(base + 64, count)), "copy 0", ONE)
         accesses.record(event, "a", ONE)
         accesses.query(event, answer, TWO)
         return accesses.program(lambda rows: rows.start - base)

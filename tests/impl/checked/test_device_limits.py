@@ -29,7 +29,7 @@ def test_work_without_a_byte_is_issued_and_moves_nothing() -> None:
         return device.issued, kept
 
     results = [result for _, result in delays(loop)]
-    assert results == [(4, [9] * 4)] * 9
+    assert results == [(4, [9] * 4)] * 10
 
 
 def test_after_the_run_waits_have_nothing_to_do() -> None:

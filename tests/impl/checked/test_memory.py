@@ -52,7 +52,7 @@ def test_neighbouring_pieces_are_one_run() -> None:
 
 
 def lend(regions: MemoryRegions, freed: list[MemoryRegion]) -> torch.Tensor:
-    return regions.allocate(Memory.PINNED, 8, 0xA5, None, freed.append)
+    return regions.allocate(Memory.PINNED, 8, 0xA5, None, lambda region: not freed.append(region))[0]
 
 
 def test_lent_memory_is_filled_and_comes_back_when_its_last_user_goes() -> None:

@@ -34,7 +34,7 @@ def test_methods_of_a_test_case_run_under_each_schedule_and_pass_where_they_are_
 """
     result = run(pytester, CASE + tests)
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["kvstage: 16 schedules in 2 tests"])
+    result.stdout.fnmatch_lines(["kvstage: 18 schedules in 2 tests"])
 
 
 def test_a_race_in_a_test_case_is_a_failure_with_a_replay(pytester: pytest.Pytester) -> None:
@@ -120,4 +120,4 @@ def pytest_pycollect_makeitem(collector, name, obj):
     )
     result = run(pytester, f"async def test_it(staging_schedule):\n    upload(staging_schedule.device(), {wait})")
     result.assert_outcomes(passed=int(wait), failed=int(not wait))
-    result.stdout.fnmatch_lines(["kvstage: 13 schedules in 1 test" if wait else "the host writes what copy 0 *"])
+    result.stdout.fnmatch_lines(["kvstage: 14 schedules in 1 test" if wait else "the host writes what copy 0 *"])

@@ -6,7 +6,7 @@ import pytest
 
 from kvstage_model.schedules.drivers import TooManySchedulesError
 from kvstage_model.schedules.replay_strings import from_string, to_string
-from kvstage_model.schedules.schedule import Choices, Hold, IssueOrder, Move, Schedule
+from kvstage_model.schedules.schedule import Choices, Hold, IssueOrder, Late, Move, Schedule
 from kvstage_model.schedules.seeded import Seeded
 from pytest_kvstage.plan import MOST, RUNS, MarkError, Plan, plan_of
 
@@ -25,7 +25,7 @@ def kinds(plan: Plan) -> list[type]:
 def test_without_a_mark_there_are_delays() -> None:
     plan = plan_of((), {}, None)
     assert str(plan) == "delays"
-    assert kinds(plan) == [IssueOrder, Hold, Hold]
+    assert kinds(plan) == [IssueOrder, Late, Hold, Hold]
 
 
 def test_every_choice() -> None:

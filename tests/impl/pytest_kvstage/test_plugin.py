@@ -33,9 +33,9 @@ def test_right(staging_schedule):
         "-v",
     )
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["*::test_right PASSED (13 schedules)*", "kvstage: 13 schedules in 1 test"])
+    result.stdout.fnmatch_lines(["*::test_right PASSED (14 schedules)*", "kvstage: 14 schedules in 1 test"])
     holds = [f"hold:{copy}:{half}" for copy in range(6) for half in ("begin", "end")]
-    assert (pytester.path / "names").read_text().split() == ["issue-order", *holds]
+    assert (pytester.path / "names").read_text().split() == ["issue-order", "late", *holds]
 
 
 def test_a_failure_names_schedule_accesses_lines_and_replay_and_the_replay_is_just_that(pytester: pytest.Pytester) -> None:

@@ -46,7 +46,7 @@ def test_fixtures_are_made_anew_for_each_run_and_those_of_a_module_once(pytester
     result = run(pytester, FIXTURES, "-s")
     result.assert_outcomes(passed=2)
     found = re.findall(r"(?:module|function) (?:up|down)", result.stdout.str())
-    assert found == ["module up", *["function up", "function down"] * 4, "module down"], "three schedules, and the other test"
+    assert found == ["module up", *["function up", "function down"] * 5, "module down"], "four schedules, and the other test"
 
 
 def test_a_fixture_that_fails_ends_the_runs(pytester: pytest.Pytester) -> None:
@@ -70,7 +70,7 @@ def test_b(broken_later, staging_schedule):
     result = run(pytester, tests)
     result.assert_outcomes(passed=2, errors=2)
     result.stdout.fnmatch_lines(
-        ["E       OSError: left open", "E       OSError: left open, too", "kvstage: 14 schedules in 2 tests"]
+        ["E       OSError: left open", "E       OSError: left open, too", "kvstage: 15 schedules in 2 tests"]
     )
 
 
@@ -139,7 +139,7 @@ def test_slow(staging_schedule, monkeypatch):
     result = run(pytester, tests, "--durations=1", "-vv")
     found = re.search(r"(\d+)\.\d+s call .*::test_slow", result.stdout.str())
     assert found is not None
-    assert int(found[1]) >= 1300, "thirteen runs of a hundred seconds"
+    assert int(found[1]) >= 1400, "fourteen runs of a hundred seconds"
 
 
 def test_expected_failures_and_skips_are_what_they_are(pytester: pytest.Pytester) -> None:
@@ -170,7 +170,7 @@ def test_it_works_under_xdist(pytester: pytest.Pytester) -> None:
     lines = [
         "*_ test_wrong?hold:0:end? _*",
         "E*replay: pytest *::test_wrong --kvstage-replay hold:0:end",
-        "kvstage: 15 schedules in 2 tests",
+        "kvstage: 16 schedules in 2 tests",
     ]
     result.stdout.fnmatch_lines(lines)
 

@@ -219,7 +219,7 @@ def test_runtime_needs_no_scheme_of_its_own():
         out = torch.zeros(1, 4, 3, dtype=torch.uint8)
         stats = Runtime(device, Buffers(device, None)).submit(edited("per_row", renamed).read(rows), pool.bytes, out).stats
     assert same(out[0], plain_read(pool.tensor, [2, 1], 0, 4))
-    assert seen == ["other"] * 4
+    assert seen == ["kvstage other"] * 4
     assert (stats.copies, stats.waits, stats.bytes) == (4, 4, 12)
 
 

@@ -137,7 +137,7 @@ def test_a_finder_that_lets_every_record_count_misses_a_race(monkeypatch: pytest
     program = issued([Copy("one", A, B), RecordEvent(DONE, "one"), RecordEvent(DONE, "two"), SyncEvent(DONE), HostRead(B)])
     assert found(program) == explored(program) == {(0, 4)}
 
-    monkeypatch.setattr(module, "_nearest", lambda program: [set(range(number)) for number in range(len(program))])
+    monkeypatch.setattr(module, "nearest", lambda program: [set(range(number)) for number in range(len(program))])
     assert found(program) == set()
 
 

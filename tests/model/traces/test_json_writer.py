@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from kvstage_model.language.bounds import broken_bound
 from kvstage_model.language.buffers import Buffer, Memory
-from kvstage_model.language.operations import Copy, HostRead, QueryEvent, SyncStream
+from kvstage_model.language.operations import Copy, HostRead, Post, QueryEvent, SyncStream, Take
 from kvstage_model.ordering.axioms import Moment
 from kvstage_model.ordering.program import Issued, plain
 from kvstage_model.ordering.trace import Trace, TraceEvent
@@ -18,6 +18,7 @@ from kvstage_model.schedules.schedule import IssueOrder
 from kvstage_model.traces.errors import EmptyTraceError, TraceError
 from kvstage_model.traces.json_fields import FIELDS, KINDS
 from kvstage_model.traces.json_reader import read
+from kvstage_model.traces.json_schema import text
 from kvstage_model.traces.json_writer import as_json
 from tests.support.programs import EVENTS, issued, programs_with_events, run
 from tests.support.traces import as_data, document, good
@@ -76,6 +77,18 @@ def test_the_schema_lists_every_operation_and_its_fields() -> None:
     for kind, parts in FIELDS.items():
         each = listed[kind.__name__]
         assert set(each["required"]) == set(each["properties"]) == {"call", "phase", "step", "kind", *parts}
+
+
+def test_the_schema_that_is_shipped_is_made_of_the_fields() -> None:
+    assert resources.files("kvstage_model.traces").joinpath("trace.schema.json").read_text(encoding="utf-8") == text()
+
+
+def test_a_posted_transfer_is_read_back() -> None:
+    rows = Buffer("pages", Memory.DEVICE, 1, 4)
+    program = issued([Post(EVENTS[0], (rows.at(0, 0, 2),), (rows.at(0, 2, 2),)), Take(EVENTS[0])])
+    trace = Trace(program, events(program))
+    assert as_data(read(as_json(trace).encode()).trace) == as_data(trace)
+    VALID.validate(json.loads(as_json(trace)))
 
 
 SPOILED: list[tuple[list[Any], Any]] = [
