@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 
 from kvstage_model.language.buffers import Memory
-from kvstage_model.ordering.program import ELSEWHERE
 from kvstage_model.schedules.schedule import Schedule
 from kvstage_model.simulation.machine import Machine
 
@@ -26,7 +25,7 @@ from ..errors import ClosedError, DeviceError
 from .device import Index
 from .left_behind import left_behind
 from .lock import lock_of
-from .named_streams import NamedStreams, PlainEvent
+from .named_streams import OWN, NamedStreams, PlainEvent
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -120,14 +119,14 @@ class SimDevice(NamedStreams, Machine):
                 np.copyto(target, mine, where=here.reshape(target.shape))
                 start += target.size
 
-        self.issue(f"{ELSEWHERE} {self.posts}", move, f"post {self.posts}")
+        self.issue(f"{OWN}post {self.posts}", move, f"post {self.posts}")
         self.posts += 1
 
     def take(self, number: int, label: object = "take") -> None:
         """Blocks until that transfer has ended."""
         self._check_open()
         self.waits += 1
-        Machine.synchronize(self, f"{ELSEWHERE} {number}", label)
+        Machine.synchronize(self, f"{OWN}post {number}", label)
 
     def host_copy(self, source: Bytes, target: Bytes) -> None:
         """Copies when the schedule lets the host go on."""

@@ -40,7 +40,7 @@ class Issued:
 
     @property
     def agent(self) -> str:
-        """Who performs it: the host, a stream, or somebody else whom rows were released to."""
+        """What performs it: the host, a stream, or another party that rows were released, or a transfer posted, to."""
         if isinstance(self.operation, Release | Post):
             return ELSEWHERE
         return self.operation.stream if isinstance(self.operation, OnStream) else HOST
