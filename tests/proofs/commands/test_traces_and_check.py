@@ -50,7 +50,7 @@ def per_row(tmp_path: Path, capsys: Captured) -> Path:
 
 def test_a_name_stands_for_its_scheme_and_its_variants_and_only_those_that_race_show_a_race(per_row: Path) -> None:
     found = folders(per_row)
-    assert found["per_row.read"] == found["per_row.write"] == 7
+    assert found["per_row.read"] == found["per_row.write"] == 8
     assert len(found) == 8
     for name in found:
         assert (per_row / name / "race.json").exists() == ("-w" in name), name
@@ -67,7 +67,7 @@ def test_what_is_written_checks_against_its_own_scheme_and_no_other(per_row: Pat
         assert (f"{file}: a run of per_row.read" in out) == own
         assert ("nothing orders the end of" in out) == (not own)
         checked += 1
-    assert checked == 7 + 3 * 2
+    assert checked == 8 + 3 * 2
     capsys.readouterr()
 
 
