@@ -43,7 +43,7 @@ def recorded(name: str, calls: int = 1, timed: bool = False, kind: Callable[[], 
                 transfer = stager.read(PagedPool(blocks.tensor), TABLE, 1, 6)
                 transfer.wait()
         assert same(transfer.result(), plain_read(blocks.tensor, TABLE, 1, 6))
-        for stream in ("copy", "compute"):
+        for stream in ("kvstage copy", "kvstage compute"):
             device.synchronize(stream)
     return device.trace()
 
