@@ -196,6 +196,7 @@ def _halves(source: Bytes, target: Bytes) -> Callable[[int], None]:
 
     If the rows of one side have gaps, it is half of each row.
     """
+    source, target = np.asarray(source), np.asarray(target)  # tensors share their memory
     if source.flags.c_contiguous and target.flags.c_contiguous:
         source, target = source.reshape(-1), target.reshape(-1)  # views: the bytes of a run lie side by side
 
