@@ -12,8 +12,10 @@ of two of them says nothing of pools of two sizes. Between two pools there are `
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import Signature, signature
 from typing import Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
@@ -70,7 +72,51 @@ def declared(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     if isinstance(function, Declared):
         return function.parameters
     hints = get_type_hints(function, include_extras=True)
-    return tuple(_parameter(function, name, hints.get(name)) for name in signature(function).parameters)
+    parameters = tuple(_parameter(function, name, hints.get(name)) for name in signature(function).parameters)
+    wrong = default_out_of_range(function)
+    if wrong is not None:
+        raise ParameterError(wrong)
+    return parameters
+
+
+def least_values(function: Callable[..., Any]) -> dict[str, int]:
+    """The least value of each number that a scheme function declares with its range; of one that declares none, nothing."""
+    return {each.name: each.least for each in _stated(function) if each.kind is int}
+
+
+def demands_distinct(function: Callable[..., Any]) -> bool:
+    """Whether a scheme function is only for tables in which no block occurs twice."""
+    return any(each.distinct for each in _stated(function))
+
+
+def default_out_of_range(function: Callable[..., Any]) -> str | None:
+    """The first default of a number that lies outside its declared range, in words: no proof is about a call with it."""
+    least = least_values(function)
+    for name, parameter in signature(function).parameters.items():
+        default = parameter.default
+        if name in least and default is not parameter.empty and not (type(default) is int and default >= least[name]):
+            return (
+                f"parameter {name!r} of {getattr(function, '__name__', 'the scheme')} has the default {default!r}, outside its "
+                f"declared range, an int of at least {least[name]}: give it a default that the proof is about"
+            )
+    return None
+
+
+def _stated(function: Callable[..., Any]) -> Iterator[Parameter]:
+    """The parameters that are declared as the prover reads them; others are passed over."""
+    if isinstance(function, Declared):
+        yield from function.parameters
+        return
+    if isinstance(function, partial):
+        yield from (each for each in _stated(function.func) if each.name not in function.keywords or each.kind is int)
+        return
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except (TypeError, NameError):  # an object that is called, or a name that nobody knows
+        return
+    for name in signature(function).parameters:
+        with suppress(ParameterError):
+            yield _parameter(function, name, hints.get(name))
 
 
 def allowing_duplicates(function: SchemeFunction) -> Declared:

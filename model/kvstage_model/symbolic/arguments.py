@@ -7,18 +7,23 @@ does a number, unless a buffer that outlives the calls is as large as it says.
 
 from collections.abc import Callable, Container, Iterator
 from dataclasses import fields
-from itertools import permutations
+from functools import partial
+from itertools import permutations, product
 from typing import Any, Generic, TypeVar
 
 import z3
 import z3.z3util
 
+from ..language.buffers import Buffer
 from ..language.contract import Clause, of_part, of_part_and_row, of_row, of_two_parts, of_two_rows, of_two_runs, of_whole
 from ..language.paged_rows import AnyPair, IntoLarger, IntoSmaller, PagedRows, PairedRows
 from ..language.parameters import Parameter, SchemeFunction, declared
 from ..language.partitions import Piece, Pieces, Run, Runs
 from ..language.ranges import ANSWER, Flags
+from ..language.scheme import Scheme
+from .errors import UnsupportedError
 from .world import World
+from .z3_terms import Term
 
 Cut = TypeVar("Cut", bound=Pieces[Piece])
 
@@ -37,16 +42,45 @@ def same_in_all_calls(function: SchemeFunction) -> frozenset[str]:
     world, found = World(), set[str]()
     arguments = symbolic_arguments(world, parameters, world.integer("any call"), numbers)
     symbols = {name: world.term(arguments[name]) for name in numbers}
-
-    def look() -> None:
-        scheme = function(**arguments)
-        kept = (b for b in scheme.buffers if scheme.result is None or b.name != scheme.result.host.name)
-        for size in (size for buffer in kept for size in (buffer.slots, buffer.rows)):
+    for buffer in (buffer for _, kept in _kept_buffers(world, lambda: function(**arguments)) for buffer in kept):
+        for size in (buffer.slots, buffer.rows):
             inside = z3.z3util.get_vars(world.term(size))
             found.update(name for name, symbol in symbols.items() if any(symbol.eq(term) for term in inside))
-
-    world.paths(look)
     return frozenset(found)
+
+
+def _kept_buffers(world: World, build: Callable[[], Scheme]) -> list[tuple[Term, tuple[Buffer, ...]]]:
+    """What is kept from call to call, on each path of building a scheme: all buffers but the host's side of the result."""
+
+    def look() -> tuple[Buffer, ...]:
+        scheme = build()
+        return tuple(b for b in scheme.buffers if scheme.result is None or b.name != scheme.result.host.name)
+
+    return [world.follow(path, look) for path in world.paths(look)]
+
+
+def check_layouts(function: SchemeFunction, same: Container[str]) -> None:
+    """Raises UnsupportedError where the slots of a kept buffer lie elsewhere in another call: it is the same memory.
+
+    A slot lies at its number times the rows of a slot, so those must be as many in all calls, or there is one slot.
+    """
+    world, parameters = World(), declared(function)
+    calls = world.integer("a call"), world.integer("another call")
+    layouts = [_kept_buffers(world, partial(function, **symbolic_arguments(world, parameters, call, same))) for call in calls]
+    for (one, kept), (other, later) in product(*layouts):
+        for buffer, again in product(kept, later):
+            if buffer.name != again.name or (_is_one(buffer.slots) and _is_one(again.slots)):
+                continue
+            differ = z3.Not(world.term(buffer.rows) == world.term(again.rows))
+            if not world.impossible(one, other, differ):
+                raise UnsupportedError(
+                    f"a slot of buffer {buffer.name!r} has other rows in one call than in another, by a branch or by its rows: "
+                    "its slots then overlap those of the call before; size it by numbers alone, or give it one slot"
+                )
+
+
+def _is_one(number: object) -> bool:
+    return isinstance(number, int) and number == 1
 
 
 def _argument(world: World, parameter: Parameter, call: int, same: Container[str]) -> Any:

@@ -207,7 +207,7 @@ def term_of(world: World, value: object) -> Term:
     if isinstance(value, Index):
         return value.term
     if isinstance(value, int) and not isinstance(value, bool):
-        return z3.IntVal(value, world.context)
+        return z3.IntVal(int(value), world.context)  # a member of an enum is written as its name
     instead = f"; {INDEXED}" if isinstance(value, list | tuple) else ""
     raise world.refuse(f"a symbolic index meets {_described(value)}: only integers can be compared and computed with{instead}")
 

@@ -1,224 +1,244 @@
-"""What overloading can't see: `is` compares objects, and a symbolic condition is neither True nor False."""
+"""A scheme is a function of its numbers and parameters by construction: all that it reaches is made of what is allowed.
 
-import dis
-import sys
-from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from hashlib import sha256
+The text of the scheme function, of its steps and of all that they call is read (`whitelist`), and what its names stand for is
+looked at here: numbers, strings, tuples, frozen records, enums, and functions that pass the same check. Nothing of that can
+change, and no text can change it, so a step that has been proved is the step that runs.
+"""
+
+import builtins
+import dataclasses
+import enum
+import functools
+import typing
+from abc import ABCMeta
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from functools import lru_cache, partial
 from types import (
     BuiltinMethodType,
-    CellType,
     CodeType,
     FunctionType,
     MappingProxyType,
-    MemberDescriptorType,
     MethodType,
     MethodWrapperType,
     ModuleType,
-    SimpleNamespace,
+    UnionType,
 )
 from typing import Any
 
+from .. import language
+from ..language.parameters import Declared
 from .errors import UnsupportedError
+from .frozen import described, is_frozen, is_stdlib, made_of, members_of
+from .source import NoSourceError, definition_of, place_of
+from .whitelist import MEMBER, RECORD_KIND, TEXT, NotAllowedError, Use, Uses, uses_of
 
-PLAIN = (int, float, complex, str, bytes, type(None))
-"""What is compared by value: it can't change, and a variable that holds it may be given another one."""
-CONTAINERS = (list, tuple, dict, set, frozenset, deque)
-HOLDERS = (Iterator, MethodType, BuiltinMethodType, MethodWrapperType, partial, SimpleNamespace)
-"""What else of Python's own a name of a module may stand for that changes, or holds what does."""
-PROVER = ("kvstage_model.symbolic.arguments", "kvstage_model.symbolic.index", "kvstage_model.symbolic.world")
-"""Where the prover itself notes down what it met: the arguments that it hands to a scheme, and its own numbers."""
-OWN = ("kvstage_model.", "kvstage_proofs.")
-"""Modules whose global names hold nothing that changes."""
-LIBRARIES = ("kvstage", "kvstage_model", "kvstage_proofs", *sys.stdlib_module_names)
-INSTALLED = ("site-packages", "dist-packages")
-"""What is in the path of a package that is no scheme's."""
-ITERATOR = (
-    "a step reaches {what}, an iterator, which moves on whenever it is asked: a step must depend on its index and its parameters "
-    "alone; compute what it gives from the index, or list it in a tuple"
+PLAIN = (int, bool, float, complex, str, bytes, type(None), type(Ellipsis), range)
+"""What can't change. Exactly these: a subclass may."""
+BUILTINS = frozenset(
+    id(getattr(builtins, name))
+    for name in (
+        *("abs", "all", "any", "bool", "dict", "divmod", "enumerate", "filter", "float", "int", "len", "list", "map", "max"),
+        *("min", "range", "reversed", "round", "sorted", "str", "sum", "tuple", "zip"),
+    )
 )
-MOST = 10_000
-"""How many objects are looked at: a function may reach a whole program."""
+"""What of Python's own a step may call: results follow from their arguments, and an index refuses what it has no meaning for."""
+LIBRARY = frozenset(map(id, (dataclasses.replace, functools.partial, typing.cast)))
+OWN = ("kvstage_model.", "kvstage_proofs.")
+OWN_BUILTINS = frozenset(map(id, (isinstance, getattr, next, type, dataclasses.fields)))
+"""What the model's own text may call beside: it asks records for their kinds and fields, and no numbers."""
+MACHINERY = ("kvstage_model.symbolic.", "kvstage_proofs.targets.guard")
+"""Modules of the prover itself: what hands a scheme its symbols, and takes its operations. They are no part of a scheme."""
+METACLASSES = (type, ABCMeta, enum.EnumMeta, type(typing.Protocol))
+TEXT_METHODS = ("count", "endswith", "format", "get", "index", "items", "join", "keys", "startswith", "values")
+"""Methods of strings, tuples and mappings, none of which changes anything."""
+AS_TEXT = ("__format__", "__repr__", "__str__")
+"""What Python asks of an object where a text makes text of it."""
+LANGUAGE = frozenset(
+    name for kind in vars(language).values() if isinstance(kind, type) for name in members_of(kind) if not name.startswith("__")
+)
+"""The fields and methods of the language's records."""
 
 
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """Everything that a function reaches, and what it held when this was made."""
-
-    reached: tuple[tuple[object, tuple[object, ...]], ...]
-
-    @classmethod
-    def by(cls, function: Callable[..., object]) -> "Kept":
-        """What a function reaches by its closure, its defaults, the names of its module, and the objects in them.
-
-        Raises UnsupportedError where an iterator or a generator is among them: nobody can see where it stands.
-        """
-        seen: dict[int, tuple[object, tuple[object, ...]]] = {}
-        waiting: list[object] = [function]
-        while waiting and len(seen) < MOST:
-            value = waiting.pop()
-            if id(value) not in seen and _module(value) not in PROVER:
-                held = tuple(_held(value))
-                _demand_no_iterator(value, held)
-                seen[id(value)] = value, tuple(map(_mark, held))
-                waiting += filter(_is_watched, held)
-        return cls(tuple(seen.values()))
-
-    def functions(self) -> list[FunctionType]:
-        """The functions among what is reached."""
-        return [value for value, _ in self.reached if isinstance(value, FunctionType)]
-
-    def changed(self) -> bool:
-        """Whether any of it holds something else by now."""
-        return any(tuple(map(_mark, _held(value))) != marks for value, marks in self.reached)
+def demand_pure(value: object) -> None:
+    """Raises UnsupportedError, with file and line, for the first thing that a scheme, or a function, has no right to reach."""
+    _Look().at(value)
 
 
-def _module(value: object) -> str:
-    """The module of a function or a class, or of the class of anything else."""
-    return str(getattr(value if isinstance(value, FunctionType | type) else type(value), "__module__", ""))
+class _Look:
+    """One look at all that a value reaches."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, object] = {}
+        self._known = {*LANGUAGE, *TEXT_METHODS, "__name__"}
+        self._asked: list[tuple[str, str]] = []
+        self._wanted: set[str] = set()
+        self._members: dict[str, list[tuple[object, str, str]]] = {}  # of the classes that are reached, by name
+        self._place = ""
+
+    def at(self, value: object) -> None:
+        """Looks at a value, then at the attributes that texts have asked for."""
+        self._value(value, "what is given")
+        while wanted := sorted(self._wanted & self._members.keys()):
+            for member, what, place in self._members.pop(wanted[0]):
+                self._place = place
+                self._value(member, what)
+        for name, place in self._asked:
+            if name not in self._known:
+                raise UnsupportedError(
+                    f"{place}: asks for the attribute {name!r}, which no frozen record has that it reaches: use fields of frozen "
+                    "dataclasses, and operations of the language"
+                )
+
+    def _refuse(self, name: str, value: object) -> UnsupportedError:
+        return UnsupportedError(f"{self._place}{name} is {described(value)}")
+
+    def _value(self, value: Any, name: str) -> None:
+        if type(value) in PLAIN or id(value) in BUILTINS or id(value) in LIBRARY or id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        kind = type(value)
+        if kind.__module__.startswith(MACHINERY):
+            return
+        match value:
+            case Declared():
+                self._value(value.function, name)
+            case type():
+                self._kind(value, name)
+            case UnionType():
+                self._values(value.__args__, name)
+            case FunctionType():
+                self._function(value, name)
+            case MethodType():
+                self._values((value.__func__, value.__self__), name)
+            case partial() if kind is partial and not value.__dict__:
+                self._values((value.func, *value.args, *value.keywords.values()), name)
+            case MappingProxyType():
+                self._values((*value.keys(), *value.values()), name)
+            case MethodWrapperType() | BuiltinMethodType() if isinstance(value.__self__, tuple | str | range | MappingProxyType):
+                self._value(value.__self__, name)
+            case enum.Enum():
+                self._kind(kind, name)
+            case tuple() if kind is tuple or hasattr(kind, "_fields"):
+                if kind is not tuple:
+                    self._kind(kind, name)
+                self._values(value, name)
+            case _ if is_dataclass(kind):
+                self._kind(kind, name)
+                held = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(kind)}
+                for field, each in {**held, **getattr(value, "__dict__", {})}.items():
+                    self._value(each, f"{name}, whose {field!r}" if "whose" not in name else name)
+            case _:
+                raise self._refuse(name, value)
+
+    def _values(self, values: Any, name: str) -> None:
+        for each in values:
+            self._value(each, name)
+
+    # -- functions
+
+    def _function(self, function: FunctionType, name: str) -> None:
+        module = str(function.__globals__.get("__name__", ""))
+        if module.startswith(MACHINERY):
+            return
+        if is_stdlib(module):
+            raise self._refuse(name, function)
+        own, code = module.startswith(OWN), function.__code__
+        uses = _read(code, own)
+        if isinstance(uses, UnsupportedError):
+            raise UnsupportedError(str(uses))
+        if function.__dict__.keys() - {"__wrapped__"}:
+            raise UnsupportedError(f"{place_of(code)}: {code.co_name} has attributes, which can change: hand them in as parameters")
+        outside = self._place
+        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self._place = f"{place_of(code)}: a default of {code.co_name}: "
+            self._value(default, "it")
+        around = _closure(function)
+        for use in uses.names:
+            self._place = f"{place_of(code, use.line)}: "
+            self._use(use, around, function, own)
+        self._place = outside
+        self._wanted.update(attribute for attribute, _ in uses.attributes)
+        self._wanted.update(AS_TEXT if uses.makes_text else ())
+        self._asked += [(attribute, place_of(code, line)) for attribute, line in uses.attributes if not own]
+
+    def _use(self, use: Use, around: Mapping[str, object], function: FunctionType, own: bool) -> None:
+        root, *attributes = use.path
+        for names in (around, function.__globals__, function.__builtins__):  # type: ignore[attr-defined]
+            if root in names:
+                value = names[root]
+                break
+        else:
+            return  # Python raises NameError where it gets there
+        name = repr(root)
+        while attributes and isinstance(value, ModuleType):
+            name = repr(f"{root}.{attributes[0]}")
+            value = vars(value).get(attributes.pop(0))
+        if own and id(value) in OWN_BUILTINS:
+            return
+        self._value(value, name)
+        place = self._place.removesuffix(": ")
+        if any(each.startswith("__") and each != "__name__" for each in attributes) and not own:
+            raise UnsupportedError(f"{self._place}asks for the attribute {attributes[-1]!r}, which belongs to Python")
+        self._wanted.update(attributes)
+        self._asked += [(each, place) for each in attributes if not own]
+        self._used(use, value, attributes)
+
+    def _used(self, use: Use, value: object, attributes: list[str]) -> None:
+        if use.used_as == RECORD_KIND and not all(is_dataclass(each) for each in _kinds(value)):
+            raise UnsupportedError(
+                f"{self._place}asks whether something is a {use.path[-1]}: a symbol is no int, and only records have kinds"
+            )
+        if use.used_as == MEMBER:
+            member = getattr(value, attributes[0], None) if len(attributes) == 1 and isinstance(value, enum.EnumMeta) else None
+            if isinstance(member, int) or not isinstance(member, enum.Enum):
+                raise UnsupportedError(f"{self._place}`is`, which compares objects, and a symbol is none of them: compare with ==")
+        if use.used_as == TEXT and not attributes and isinstance(value, FunctionType | type | partial | MethodType):
+            raise UnsupportedError(f"{self._place}text of {use.path[0]!r}, which is no text nor number: write out what it says")
+
+    # -- classes
+
+    def _kind(self, kind: type, name: str) -> None:
+        self._seen[id(kind)] = kind
+        module = str(kind.__module__)
+        if id(kind) in BUILTINS or (module == "builtins" and (kind in PLAIN or issubclass(kind, Exception))):
+            return
+        if module.startswith(MACHINERY):
+            return
+        if type(kind) not in METACLASSES or not (module.startswith(OWN) or is_frozen(kind)):
+            raise self._refuse(name, kind)
+        for each, member in members_of(kind).items():
+            self._known.add(each)
+            what = f"{name}, whose {each!r}"
+            if (each.startswith("__") and each not in AS_TEXT) or each in made_of(kind):
+                self._value(member, what)  # Python asks for it, not a text
+            else:
+                self._members.setdefault(each, []).append((member, what, self._place))
 
 
-def of_a_user(module: str) -> bool:
-    """Whether a module is a user's, as schemes are: not Python's, not this library's, and in no package that is installed."""
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
-    return module.partition(".")[0] not in LIBRARIES and not any(folder in file for folder in INSTALLED)
-
-
-def _is_watched(value: object) -> bool:
-    """Whether what a value holds may change. Of classes it is those of users: libraries note down things in theirs."""
-    return not isinstance(value, (*PLAIN, ModuleType)) and (not isinstance(value, type) or of_a_user(value.__module__))
-
-
-def _demand_no_iterator(value: object, held: tuple[object, ...]) -> None:
-    for each in held:
-        if isinstance(each, Iterator):
-            names = {**value.__globals__, **_closure(value)} if isinstance(value, FunctionType) else getattr(value, "__dict__", {})
-            name = next((repr(name) for name, named in names.items() if named is each), f"one in a {type(value).__name__}")
-            raise UnsupportedError(ITERATOR.format(what=f"{name} ({type(each).__name__})"))
-
-
-def _mark(value: object) -> object:
-    """What stands for a value in a comparison: itself where it is plain, else which object it is."""
-    return (type(value), value) if isinstance(value, PLAIN) else id(value)
-
-
-def _held(value: Any) -> Iterator[object]:
-    """What a value holds, in an order that stays while nothing changes."""
-    match value:
-        case dict() | MappingProxyType():
-            yield from value.keys()
-            yield from value.values()
-        case list() | tuple() | set() | frozenset() | deque():
-            yield from value
-        case MethodType():
-            yield from (value.__func__, value.__self__)
-        case BuiltinMethodType() | MethodWrapperType():
-            yield value.__self__
-        case partial():
-            yield from (value.func, *value.args, *value.keywords.values())
-        case staticmethod() | classmethod():
-            yield value.__func__
-        case property():
-            yield from (value.fget, value.fset)
-        case FunctionType():
-            yield from (*_closure(value).values(), *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
-            if not _module(value).startswith(OWN):
-                yield from _globals(value)
-        case type():
-            yield from value.__bases__
-        case _:
-            yield from _in_buffer(value)
-    if not isinstance(value, MethodType):  # a method shows the attributes of its function
-        yield from getattr(value, "__dict__", {}).values()
-    yield from _in_slots(value)
-    yield type(value)
-
-
-def _in_slots(value: object) -> Iterator[object]:
-    """The values of the attributes that classes keep in slots."""
-    for kind in type(value).__mro__:
-        for slot in vars(kind).values() if "__slots__" in vars(kind) else ():
-            if isinstance(slot, MemberDescriptorType) and hasattr(value, slot.__name__):
-                yield slot.__get__(value)
-
-
-def _in_buffer(value: Any) -> Iterator[object]:
-    """What stands for the bytes of an array, and for the changes of a tensor, which counts them."""
-    if type(value).__module__.startswith("torch"):
-        yield getattr(value, "_version", None)
-    try:
-        yield sha256(memoryview(value).tobytes()).digest()
-    except (TypeError, ValueError, BufferError):  # it has none
-        return
+def _kinds(value: object) -> tuple[object, ...]:
+    if isinstance(value, UnionType):
+        return value.__args__
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _closure(function: FunctionType) -> dict[str, object]:
-    """The variables around a function that it uses, by name, and what they hold; without those that are not yet bound."""
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    return {name: cell.cell_contents for name, cell in cells if _is_bound(cell)}
+    """The variables around a function that it uses, by name; without those that are not yet bound."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # empty
+            continue
+    return found
 
 
-def _is_bound(cell: CellType) -> bool:
-    return cell != CellType()  # an empty one is equal to another empty one only
-
-
-def _globals(function: FunctionType) -> Iterator[object]:
-    """What the names of a function's module stand for that it uses: what may change, also in other modules of a user."""
-    names = sorted(set(_names(function.__code__)))
-    for name in names:
-        value = function.__globals__.get(name)
-        if isinstance(value, ModuleType) and of_a_user(value.__name__):
-            inside = (vars(value).get(inner) for inner in names)
-            yield from (each for each in inside if _may_change(each, function))
-        elif _may_change(value, function):
-            yield value
-
-
-def _may_change(value: object, function: FunctionType) -> bool:
-    """Whether a function that uses a name for this value may find it changed."""
-    module = _module(value)
-    if module == function.__module__ or isinstance(value, (*PLAIN, *CONTAINERS)):
-        return True
-    user = of_a_user(_module(function))
-    return user and (of_a_user(module) or isinstance(value, HOLDERS) or any(True for _ in _in_buffer(value)))
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _names(inner)
-
-
-IDENTITY = (
-    "line {line} of {name} asks whether something `is {constant}`, which the truth of a symbolic condition never is: "
-    "write the condition alone, or `not` and the condition"
-)
-
-
-def demand_no_truth_by_identity(code: CodeType) -> None:
-    """Raises UnsupportedError where code, or a function inside it, compares by `is` or `is not` with True or False."""
-    instructions = list(dis.get_instructions(code))
-    for number, instruction in enumerate(instructions):
-        for operand in _operands(instructions[:number]) if instruction.opname == "IS_OP" else ():
-            if operand.opname == "LOAD_CONST" and isinstance(operand.argval, bool):
-                line = (instruction.positions and instruction.positions.lineno) or code.co_firstlineno
-                raise UnsupportedError(IDENTITY.format(line=line, name=code.co_name, constant=operand.argval))
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            demand_no_truth_by_identity(inner)
-
-
-def _operands(before: list[dis.Instruction]) -> Iterator[dis.Instruction]:
-    """The last instruction of each operand of what comes next: backwards, past all that the right one is made of."""
-    if not before:
-        return
-    yield before[-1]
-    pushed = 0
-    for number in range(len(before) - 1, 0, -1):
-        pushed += dis.stack_effect(before[number].opcode, before[number].arg)
-        if pushed == 1:
-            yield before[number - 1]
-            return
+@lru_cache(maxsize=4096)
+def _read(code: CodeType, own: bool) -> Uses | UnsupportedError:
+    """What the text of a function uses, or why it must not."""
+    try:
+        return uses_of(definition_of(code), own=own)
+    except NotAllowedError as reason:
+        return UnsupportedError(f"{place_of(code, reason.line)}: {code.co_name} has {reason}")
+    except NoSourceError as reason:
+        return UnsupportedError(f"{place_of(code)}: {code.co_name} {reason}")

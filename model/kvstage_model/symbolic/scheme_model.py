@@ -12,17 +12,23 @@ from ..language.operations import Operation, RecordEvent, event_of, stream_of
 from ..language.parameters import SchemeFunction, declared
 from ..language.scheme import Phase, Scheme
 from ..ordering.axioms import Moment, same_event
-from .arguments import same_in_all_calls, symbolic_arguments
+from .arguments import check_layouts, same_in_all_calls, symbolic_arguments
 from .errors import UnsupportedError
-from .path_merging import identical, merge, merge_paths, shape
-from .purity import Kept
-from .well_formed import bounded, check_answers, check_flags_of_phases, check_operation, flags_asked
-from .world import IMPURE, Path, World
+from .path_merging import merge, merge_paths, shape
+from .purity import demand_pure
+from .well_formed import (
+    bounded,
+    check_answers,
+    check_as_yielded,
+    check_flags_of_phases,
+    check_operation,
+    check_scheme,
+    flags_asked,
+)
+from .world import Path, World
 from .z3_terms import Term
 
 T = TypeVar("T")
-
-COUNTING = "a scheme function notes down that it ran: what it returns must depend on its parameters alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,21 +87,22 @@ class SchemeModel:
     """
 
     def __init__(self, function: SchemeFunction) -> None:
+        demand_pure(function)
         self.world = World()
         self.function = function
         self.parameters = declared(function)
         self._same = same_in_all_calls(function)
+        check_layouts(function, self._same)
         self._arguments: dict[int, dict[str, Any]] = {}
         self._steps: dict[tuple[int, int, int], list[tuple[Term, Operation]]] = {}
         self._kept: list[Term] = []  # keeps the terms alive whose ids are keys
         self._one_stream: dict[str, bool] = {}
         self.between: dict[tuple[object, ...], list[Term]] = {}
         call, step = self.world.integer("any call"), self.world.integer("any step")
-        kept = Kept.by(function)
-        built = self._build_paths(call)
-        names = {tuple(phase.name for phase in self.world.follow(path, lambda: self._scheme(call))[1].phases) for path in built}
-        if kept.changed():
-            raise UnsupportedError(COUNTING)
+        schemes = [self.world.follow(path, lambda: self._scheme(call))[1] for path in self._build_paths(call)]
+        for scheme in schemes:
+            demand_pure(scheme)
+        names = {tuple(phase.name for phase in scheme.phases) for scheme in schemes}
         if len(names) != 1:
             raise UnsupportedError(f"the phases of a scheme depend on its arguments: {sorted(names)}")
         (self.names,) = names
@@ -105,7 +112,9 @@ class SchemeModel:
         check_flags_of_phases((phase.name, phase.asked) for phase in self.phases)
 
     def _scheme(self, call: int) -> Scheme:
-        return self.function(**self._arguments_in(call))
+        scheme = self.function(**self._arguments_in(call))
+        check_scheme(scheme)
+        return scheme
 
     def _arguments_in(self, call: int) -> dict[str, Any]:
         """The symbolic arguments of one call, the same whenever they are asked for."""
@@ -127,13 +136,11 @@ class SchemeModel:
             phase = scheme.phases[number]
             steps: object = phase.steps
             single.append(isinstance(steps, int) and steps == 1)
-            operations, again = self.world.twice(lambda: _operations(scheme, phase, call, step))
+            operations = _operations(scheme, phase, call, step)
             for operation in operations:
                 check_operation(self.world, scheme, operation)
             check_answers(self.world, step, operations)
             asked.update(flags_asked(operations))
-            if not identical(self.world, operations, again):
-                raise UnsupportedError(IMPURE)
 
         paths = self.world.paths(run)
         return PhaseOfAny(self.names[number], tuple(paths), all(single), frozenset(asked))
@@ -225,4 +232,5 @@ def _operations(scheme: Scheme, phase: Phase, call: int, step: int) -> tuple[Ope
     for operation in operations:
         if not isinstance(operation, Operation):
             raise UnsupportedError(f"a step of phase {phase.name!r} yields {operation!r}, which is no operation")
+        check_as_yielded(operation)
     return tuple(scheme.in_call(operation, call) for operation in operations)

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
+from typing import get_args
 
 import z3
 
-from ..language.buffers import Access, Paged
-from ..language.operations import Aim, Operation, QueryEvent, event_of, reads, writes
+from ..language.buffers import Access, Buffer, Paged, Rows
+from ..language.operations import Aim, Event, Operation, QueryEvent, event_of, reads, writes
 from ..language.ranges import ANSWER
-from ..language.scheme import Scheme
+from ..language.scheme import Scheme, Session
 from .errors import UnsupportedError
 from .index import Index
 from .path_merging import identical
@@ -35,6 +36,10 @@ def check_operation(world: World, scheme: Scheme, operation: Operation) -> None:
         if isinstance(getattr(operation, field.name), list):
             raise UnsupportedError(f"a {type(operation).__name__} whose {field.name} is a list, which may change: make it a tuple")
     for access in (*reads(operation), *writes(operation)):
+        if type(access) not in (Rows, Paged) or type(access.buffer) is not Buffer:
+            raise UnsupportedError(
+                f"a {type(operation).__name__} of rows of a class of its own: use Rows, Paged and Buffer themselves"
+            )
         numbers = (access.first, access.count) if isinstance(access, Paged) else (access.slot, access.start, access.count)
         if not all(_is_number(number) for number in numbers):
             raise UnsupportedError(f"{_place(operation, access)}: slot, start and count must be integers, not truths of conditions")
@@ -51,6 +56,29 @@ def check_operation(world: World, scheme: Scheme, operation: Operation) -> None:
         raise UnsupportedError(
             f"a {type(operation).__name__} of event {event.name!r}: its index must be an integer, not the truth of a condition"
         )
+
+
+def check_as_yielded(operation: Operation) -> None:
+    """Raises UnsupportedError where an operation, or an event of it, is not as a scheme may make it."""
+    if type(operation) not in get_args(Operation):
+        raise UnsupportedError(f"a {type(operation).__name__} is a kind of operation of its own: yield those of the language")
+    event = event_of(operation)
+    if event is not None and (type(event) is not Event or type(event.call) is not int or event.call != 0):
+        raise UnsupportedError(
+            f"a {type(operation).__name__} of event {event.name!r} says of which call it is: leave `call` out, it is the model's; "
+            "a scheme whose events don't outlive a call says fresh_events=True"
+        )
+
+
+def check_scheme(scheme: object) -> None:
+    """Raises UnsupportedError where a scheme is of a class of its own, whose parts may be others than those that run."""
+    if type(scheme) not in (Scheme, Session):
+        kind = type(scheme).__name__
+        raise UnsupportedError(
+            f"the scheme function returns a {kind}: return a Scheme or a Session itself, with no part overridden"
+        )
+    if isinstance(scheme, Scheme) and not all(type(buffer) is Buffer for buffer in scheme.buffers):
+        raise UnsupportedError(f"scheme {scheme.name!r} lists a buffer of a class of its own: use Buffer itself")
 
 
 def check_answers(world: World, step: int, operations: Sequence[Operation]) -> None:

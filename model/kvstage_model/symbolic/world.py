@@ -13,7 +13,6 @@ import z3
 from .division import Divisor
 from .errors import UnsupportedError
 from .index import Index, as_int, formula, term_of
-from .purity import Kept, demand_no_truth_by_identity, of_a_user
 from .z3_terms import Term, assert_fast
 
 R = TypeVar("R")
@@ -25,10 +24,7 @@ MOST_PATHS = 256
 BUDGET = 2_000_000
 """Steps of the solver for the question whether a path is feasible. One that it can't rule out within them is looked at."""
 
-IMPURE = (
-    "a step does something else when it runs again: it must depend on its index and its parameters alone, and keep no list "
-    "or count of what earlier steps did; whether an event was recorded need not be asked, for one that never was does not block"
-)
+IMPURE = "a step does something else when it runs again: it must depend on its index and its parameters alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,28 +201,6 @@ class World:
             return z3.And(*self._conditions, z3.BoolVal(True, self.context)), result
         finally:
             self._decisions, self._conditions = [], []
-
-    def twice(self, run: Callable[[], R]) -> tuple[R, R]:
-        """The results of running a part of a path twice, under the same decisions: equal unless it keeps a state.
-
-        Nothing that it reaches may change: a state may count only after more steps than anybody looks at.
-        """
-        start, kept = len(self._conditions), Kept.by(run)
-        for function in kept.functions():
-            if of_a_user(function.__module__):
-                demand_no_truth_by_identity(function.__code__)
-        first = run()
-        if kept.changed():
-            raise UnsupportedError(IMPURE)
-        decisions, conditions, exploring = self._decisions, self._conditions, self._exploring
-        self._decisions, self._conditions, self._exploring = decisions[: len(conditions)], conditions[:start], False
-        try:
-            second = run()
-            if [condition.get_id() for condition in self._conditions] != [condition.get_id() for condition in conditions]:
-                raise UnsupportedError(IMPURE)
-        finally:
-            self._decisions, self._conditions, self._exploring = decisions, conditions, exploring
-        return first, second
 
     def paths(self, run: Callable[[], object]) -> list[Path]:
         """Every feasible path of a run: depth first, true before false."""

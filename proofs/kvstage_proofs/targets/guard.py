@@ -16,7 +16,7 @@ from kvstage_model.language.parameters import Declared, Parameter
 from kvstage_model.language.scheme import Phase, Result, Scheme, Session
 from kvstage_model.symbolic.errors import UnsupportedError
 from kvstage_model.symbolic.index import Index
-from kvstage_model.symbolic.well_formed import bounded
+from kvstage_model.symbolic.well_formed import bounded, check_as_yielded
 
 T = TypeVar("T")
 
@@ -40,6 +40,8 @@ class Guard:
         except SchemeFileError:
             raise
         except UnsupportedError as reason:
+            if str(reason).startswith(f"{self.shown}:"):  # it knows its line
+                raise
             raise UnsupportedError(f"{self.line(reason)}: {reason}") from reason
         except (Exception, SystemExit) as error:  # user code may raise anything; a file that calls sys.exit must not end us
             raise SchemeFileError(f"{self.line(error)}: {what} raises {type(error).__name__}: {_message(error)}") from error
@@ -115,6 +117,10 @@ class Guard:
             at = f"{self.shown}:{frame.f_lineno}" if frame is not None and frame.f_code.co_filename == self.file else self.shown
             self._demand(isinstance(operation, get_args(Operation)), f"yields {_described(operation)}, which is no operation", at)
             self._well_formed(operation, at)
+            try:
+                check_as_yielded(operation)
+            except UnsupportedError as reason:
+                raise UnsupportedError(f"{at}: {reason}") from reason
             for rows in (*reads(operation), *writes(operation)):
                 message = f"uses buffer {rows.buffer.name!r}, which its Scheme does not list: add it to buffers"
                 self._demand(rows.buffer.name in listed, message, at)
