@@ -2,7 +2,7 @@
 
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import prod
 from typing import Any, TypeAlias, TypeVar
 
@@ -76,7 +76,8 @@ class Calls:
             taken = None if converts else out
             moved = self._borrow(loans, _memory_at_host(scheme), asked.shape, pool.dtype) if taken is None else taken
             moved_bytes = packed_bytes(moved) if given is None else given
-            submitted = self._perform(scheme, pool.bytes, moved_bytes, moved, asked.after, loans, self._choosing.proved)
+            owner = self._choosing.owner(Direction.READ, choice)
+            submitted = self._perform(scheme, pool.bytes, moved_bytes, moved, asked.after, loans, owner)
         result = moved if out is None else out
 
         def convert() -> None:
@@ -103,7 +104,8 @@ class Calls:
                 to_bfloat16(rows, converted)
                 rows = converted
             moved_bytes = packed_bytes(rows) if given is None else given
-            submitted = self._perform(scheme, pool.bytes, moved_bytes, pool.tensor, asked.after, loans, self._choosing.proved)
+            owner = self._choosing.owner(Direction.WRITE, choice)
+            submitted = self._perform(scheme, pool.bytes, moved_bytes, pool.tensor, asked.after, loans, owner)
         transfer = Transfer(None, submitted.stats, submitted.pending, loans=loans)
         transfer.choice = choice
         transfer.once_free(transfer.give_back)
@@ -140,6 +142,11 @@ class Calls:
     def last_blocks(self) -> TouchedBlocks | None:
         """The blocks of the last call: for those of the next to be compared with."""
         return self._last[0] if self._last else None
+
+    @property
+    def distinct(self) -> bool:
+        """Whether reads, too, are only for tables in which no block occurs twice."""
+        return self._choosing.distinct
 
     def _rows(self, pool: PagedPool, blocks: TouchedBlocks, start: int, stop: int) -> PagedRows:
         """The object of the last call where it is for the same rows, as for all caches of a step: the runtime knows it."""
@@ -179,12 +186,13 @@ class Calls:
         written: torch.Tensor,
         after: object,
         loans: Sequence[Loan] = (),
-        proved: bool = True,
+        owner: Hashable = None,
     ) -> Submitted:
         """Performs a call. Raw bytes pass autograd by: it must still see that a saved tensor was overwritten, or may be."""
         submitted = None
         try:
-            submitted = self._runtime.submit(scheme, pool, host, after=after, loans=loans, proved=proved)
+            proved = owner is None or self._choosing.proved
+            submitted = self._runtime.submit(scheme, pool, host, after=after, loans=loans, owner=owner, proved=proved)
             increment_version(written)
             return submitted
         except BaseException:

@@ -70,12 +70,15 @@ def read_request(
     dtype: torch.dtype | None,
     after: object,
     last: TouchedBlocks | None,
+    distinct: bool,
 ) -> ReadRequest:
-    """Of the arguments of `Submitter.read`; `last` are blocks of a call before, as for `touched_blocks`. Raises a KVStageError."""
+    """Of the arguments of `Submitter.read`; `last` are blocks of a call before, and `distinct` is whether no block may be listed
+    twice, as for `touched_blocks`. Raises a KVStageError.
+    """
     check_pool("pool", pool)
     start, stop = row_range(start, stop)
     at_host = dtype_at_host(pool, dtype)
-    blocks = touched_blocks(pool, block_table, start, stop, distinct=False, last=last)
+    blocks = touched_blocks(pool, block_table, start, stop, distinct=distinct, last=last)
     request = ReadRequest(pool, blocks, start, stop, at_host, out, after)
     if out is not None:
         check_tensor("out", out)

@@ -142,6 +142,8 @@ class Performer:
         self._device.wait_event(stream, self._event(wait.event))
 
     def _event(self, event: Event) -> Any:
+        if event.call != 0:
+            raise SchemeError(f"event {event.name!r} says that it is of call {event.call}: leave `call` out, it is the model's own")
         key = (event.name, event.index)
         found = self._events.get(key)
         if found is None:

@@ -1,7 +1,7 @@
 """Runs a scheme on a device. There is no loop and no address formula here: both are the scheme's."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,7 +37,7 @@ class Submitted:
 class Runtime:
     """A device, and the staging memory and events that schemes use on it, one call after another.
 
-    Both are kept for each scheme by name, from call to call: the proofs are about a sequence of calls of one scheme, with
+    Both are kept for each scheme function, from call to call: the proofs are about a sequence of calls of one scheme, with
     slots of one size. Staging memory is laid out anew when a call needs other slots, and replaced when it needs more.
 
     A call that breaks off may leave copies under way. All memory that they may touch is kept, and the next call, or
@@ -50,7 +50,7 @@ class Runtime:
     def __init__(self, device: Device[Any, Any], buffers: Buffers) -> None:
         self._device = device
         self._staging = Staging(buffers, self.quiet)
-        self._events: dict[str, dict[tuple[str, int], Any]] = {}
+        self._events: dict[Hashable, dict[tuple[str, int], Any]] = {}
         self._addresses = Addresses()
         self._doubtful: list[str] = []
         self._left: list[str] = []
@@ -70,6 +70,7 @@ class Runtime:
         *,
         after: object = None,
         loans: Sequence[Loan] = (),
+        owner: Hashable = None,
         proved: bool = True,
     ) -> Submitted:
         """Performs prologue, steps and epilogue. `pool` and `host` are uint8 [slots, rows, row_bytes].
@@ -77,8 +78,9 @@ class Runtime:
         A scheme may take a pool without gaps between its blocks for a single slot, so that runs can cross blocks. `after`
         orders each stream of the scheme behind work of the caller, as `Device.order_after` says. Each stream also comes
         behind what earlier calls have left under way on others: so calls are in order, whatever streams their schemes use,
-        and the host waits for none. `loans` is memory under `host` that goes back if the call breaks off. A scheme that is not
-        `proved` is gone through once before anything is issued, and refused if it does what can't be run.
+        and the host waits for none. `loans` is memory under `host` that goes back if the call breaks off. `owner` is the
+        function that made the scheme: what it keeps is its own, whatever its schemes are called; None goes by the name. A scheme
+        that is not `proved` is gone through once before anything is issued, and refused if it does what can't be run.
 
         A wait for a stream that is all of the epilogue is left to the caller where the scheme stages nothing in memory that
         the host addresses. What it stages in device memory must all be on that stream, which is looked at: then the next
@@ -90,6 +92,11 @@ class Runtime:
         streams: list[str] = []
         try:
             self._waited += self.settle()
+            if type(scheme) is not Scheme:
+                raise SchemeError(
+                    f"{type(scheme).__name__} {scheme.name!r} is no plain Scheme: return a Scheme itself, which is what is proved"
+                )
+            owner = scheme.name if owner is None else owner
             if scheme.result is None:
                 raise SchemeError(f"scheme {scheme.name!r} states no result, which says what buffers are the caller's: give it one")
             given = _given(scheme, scheme.result, pool, host)
@@ -97,8 +104,8 @@ class Runtime:
             if not proved:
                 rehearse(scheme, self._addresses, row_bytes, length)
             staged: list[torch.Tensor] = []
-            memory = {buffer.name: self._memory(scheme, buffer, given, staged, row_bytes) for buffer in scheme.buffers}
-            events = {} if scheme.fresh_events else self._events.setdefault(scheme.name, {})
+            memory = {buffer.name: self._memory(owner, buffer, given, staged, row_bytes) for buffer in scheme.buffers}
+            events = {} if scheme.fresh_events else self._events.setdefault(owner, {})
             order = Order(after, self._latest.values(), streams)
             run = Performer(self._device, self._addresses, Binding(memory, events, row_bytes, length), order)
             run.perform(scheme.prologue)
@@ -183,11 +190,11 @@ class Runtime:
         return pending
 
     def _memory(
-        self, scheme: Scheme, buffer: Buffer, given: dict[str, torch.Tensor], staged: list[torch.Tensor], row_bytes: int
+        self, owner: Hashable, buffer: Buffer, given: dict[str, torch.Tensor], staged: list[torch.Tensor], row_bytes: int
     ) -> Bound:
         tensor = given.get(buffer.name)
         if tensor is None:
-            tensor = self._staging.take(scheme.name, buffer, row_bytes)
+            tensor = self._staging.take(owner, buffer, row_bytes)
             staged.append(tensor)
         return self._device.view(buffer.memory, tensor), buffer.slots, buffer.rows
 

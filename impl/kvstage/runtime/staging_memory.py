@@ -1,6 +1,6 @@
 """The staging memory of schemes: kept from call to call, and let go where a budget needs it for something else."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from math import prod
 
 import torch
@@ -9,8 +9,8 @@ from kvstage_model.language.buffers import Buffer, Memory
 
 from .memory_budget import Buffers, Loan
 
-Key = tuple[str, str, Memory]
-"""A scheme's name, and a buffer of it."""
+Key = tuple[Hashable, str, Memory]
+"""What a scheme is kept by, and a buffer of it."""
 Layout = tuple[int, int, int]
 """Slots, rows of a slot, bytes of a row."""
 
@@ -31,10 +31,10 @@ class Staging:
         self._buffers = buffers
         self._quiet = quiet
         self._kept: dict[Key, tuple[Loan, Layout]] = {}
-        self._asking: str | None = None
+        self._asking: Hashable = None
         buffers.may_recall(self._idle_pinned, self._recall)
 
-    def take(self, scheme: str, buffer: Buffer, row_bytes: int) -> torch.Tensor:
+    def take(self, scheme: Hashable, buffer: Buffer, row_bytes: int) -> torch.Tensor:
         """Memory for a buffer, [slots, rows, row_bytes]: the last call's where it suffices. Raises what `Buffers.take` does."""
         key, layout = (scheme, buffer.name, buffer.memory), (buffer.slots, buffer.rows, row_bytes)
         size = prod(layout)

@@ -8,6 +8,7 @@ import torch
 
 from kvstage_model.language.buffers import Memory
 from kvstage_model.language.paged_rows import PagedRows
+from kvstage_model.language.parameters import SchemeFunction, default_out_of_range, demands_distinct, least_values
 from kvstage_model.language.scheme import Direction, Scheme
 from kvstage_model.schemes.registry import LIBRARY, SLOTS, Pair, usual_chunk
 
@@ -36,12 +37,17 @@ class Choosing:
         pairs = LIBRARY.values() if isinstance(scheme, Auto) else (scheme,)
         functions = [function for pair in pairs for function in (pair.read, pair.write)]
         self._options = {each: tuple(signature(each).parameters.keys() & OPTIONS) for each in functions}
+        self._least = {each: least_values(each) for each in functions}
+        self.distinct = not isinstance(scheme, Auto) and demands_distinct(scheme.read)
+        """Whether reads, too, are only for tables in which no block occurs twice."""
         self._known: tuple[tuple[PagedRows, Case, Built], ...] = ()
         if slots is not None and not any("slots" in names for names in self._options.values()):
             raise SchemeError(
                 f"slots is {shown(slots)}, and the scheme has no ring of slots: leave it out, or choose 'ring' or 'gather'"
             )
         _check_slots(slots)
+        for wrong in filter(None, map(default_out_of_range, functions)):
+            raise SchemeError(wrong)
 
     @property
     def proved(self) -> bool:
@@ -78,7 +84,18 @@ class Choosing:
         chunk = usual_chunk(rows)
         usual = {"slots": self._slots, "chunk": chunk, "most": chunk if case.gapless else WITHIN_A_BLOCK}
         function = pair.read if case.direction is Direction.READ else pair.write
-        return function(rows, **{name: usual[name] for name in self._options[function]})
+        given = {name: usual[name] for name in self._options[function]}
+        for name, value in given.items():
+            least = self._least[function].get(name, value)
+            if value < least:
+                raise SchemeError(f"{name} is {value}, and the scheme is proved for {name} of at least {least}: ask for more")
+        return function(rows, **given)
+
+    def owner(self, direction: Direction, choice: Choice | None) -> SchemeFunction:
+        """The function that made a call's scheme: what is kept from call to call is kept for it."""
+        pair = self._runs if choice is None else LIBRARY[choice.scheme]
+        assert isinstance(pair, Pair), "a choice is made of the library's"
+        return pair.read if direction is Direction.READ else pair.write
 
     def _is_pinned(self, host: torch.Tensor) -> bool:
         try:
