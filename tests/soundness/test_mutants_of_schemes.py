@@ -17,6 +17,7 @@ from kvstage_proofs.theorems import t3_result
 from kvstage_proofs.theorems.t1_no_hazard import T1
 from kvstage_proofs.theorems.t7_bounds import T7
 from tests.support.solver import claimed
+from tests.support.texts import run_text
 
 ORDERINGS = tuple(kind.__name__ for kind in (SyncStream, SyncEvent, WaitEvent, RecordEvent))
 """What is there for the order alone: without one of them, it is T1 that falls."""
@@ -72,7 +73,7 @@ class Mutant:
                     statements[statements.index(removed)] = ast.copy_location(nothing.body[0], removed)
         module = types.ModuleType(f"{self.module.__name__}_mutant")
         module.__package__ = self.module.__package__
-        exec(compile(tree, "a mutant of the schemes", "exec"), module.__dict__)
+        run_text(ast.unparse(tree), f"<mutant {self.number} of {self.module.__name__}>", module.__dict__)
         return module
 
 

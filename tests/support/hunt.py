@@ -4,9 +4,10 @@ A body is data, told by a seed: `str(body(seed))` prints it as the loop that it 
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from kvstage_model.language.buffers import Buffer, Memory, Paged, Rows
@@ -50,44 +51,52 @@ class Here:
 Number = Callable[[Here], Any]
 """A number or a truth; for ints and for symbols alike."""
 
-ITEMS: dict[str, Number] = {
-    "i": lambda at: at.i,
-    "i - R + 1": lambda at: at.i - at.r + 1,
-    "i - 1": lambda at: at.i - 1,
-    "i + 1": lambda at: at.i + 1,
-}
-INDICES: dict[str, Number] = {
-    "k % R": lambda at: at.k % at.r,
-    "k % D": lambda at: at.k % at.d,
-    "i % R": lambda at: at.i % at.r,
-    "(k + 1) % R": lambda at: (at.k + 1) % at.r,
-    "k % 3": lambda at: at.k % 3,
-    "k": lambda at: at.k,
-    "min(k, 1)": lambda at: min(at.k, 1),
-    "0": lambda at: 0,
-}
+ITEMS: Mapping[str, Number] = MappingProxyType(
+    {
+        "i": lambda at: at.i,
+        "i - R + 1": lambda at: at.i - at.r + 1,
+        "i - 1": lambda at: at.i - 1,
+        "i + 1": lambda at: at.i + 1,
+    }
+)
+INDICES: Mapping[str, Number] = MappingProxyType(
+    {
+        "k % R": lambda at: at.k % at.r,
+        "k % D": lambda at: at.k % at.d,
+        "i % R": lambda at: at.i % at.r,
+        "(k + 1) % R": lambda at: (at.k + 1) % at.r,
+        "k % 3": lambda at: at.k % 3,
+        "k": lambda at: at.k,
+        "min(k, 1)": lambda at: min(at.k, 1),
+        "0": lambda at: 0,
+    }
+)
 """Slots of a buffer, and indices of an event."""
-GUARDS: dict[str, Number] = {
-    "": lambda at: True,
-    "i >= R": lambda at: at.i >= at.r,
-    "i >= D": lambda at: at.i >= at.d,
-    "i >= 1": lambda at: at.i >= 1,
-    "k >= 1": lambda at: at.k >= 1,
-    "k < n - 1": lambda at: at.k < at.n - 1,
-    "k % R == 0": lambda at: at.k % at.r == 0,
-    "i % 2 == 0": lambda at: at.i % 2 == 0,
-    "free(i)": lambda at: at.free(at.i) == 1,
-    "not free(i)": lambda at: at.free(at.i) == 0,
-    "i == 0 or k == n - 1": lambda at: at.i == 0 or at.k == at.n - 1,
-}
-AIMS: dict[str, Number] = {
-    "": lambda at: None,
-    "k": lambda at: at.k,
-    "i - R": lambda at: at.i - at.r,
-    "i - D": lambda at: at.i - at.d,
-    "i - 1": lambda at: at.i - 1,
-    "k + R - 1": lambda at: at.k + at.r - 1,
-}
+GUARDS: Mapping[str, Number] = MappingProxyType(
+    {
+        "": lambda at: True,
+        "i >= R": lambda at: at.i >= at.r,
+        "i >= D": lambda at: at.i >= at.d,
+        "i >= 1": lambda at: at.i >= 1,
+        "k >= 1": lambda at: at.k >= 1,
+        "k < n - 1": lambda at: at.k < at.n - 1,
+        "k % R == 0": lambda at: at.k % at.r == 0,
+        "i % 2 == 0": lambda at: at.i % 2 == 0,
+        "free(i)": lambda at: at.free(at.i) == 1,
+        "not free(i)": lambda at: at.free(at.i) == 0,
+        "i == 0 or k == n - 1": lambda at: at.i == 0 or at.k == at.n - 1,
+    }
+)
+AIMS: Mapping[str, Number] = MappingProxyType(
+    {
+        "": lambda at: None,
+        "k": lambda at: at.k,
+        "i - R": lambda at: at.i - at.r,
+        "i - D": lambda at: at.i - at.d,
+        "i - 1": lambda at: at.i - 1,
+        "k + R - 1": lambda at: at.k + at.r - 1,
+    }
+)
 MOVES = ("fetch", "store", "take", "fill", "pack", "unpack", "down", "up", "direct", "batch", "look", "scribble", "kernel", "lend")
 ORDERS = ("sync", "record", "hwait", "swait", "query", "regain")
 OFF_STREAM = ("take", "fill", "look", "scribble", "hwait", "query", "lend", "regain")

@@ -1,6 +1,5 @@
 """Worlds: facts, and the paths of a run over symbolic numbers."""
 
-from functools import cache
 from itertools import product
 from typing import Any
 
@@ -110,36 +109,6 @@ def test_a_run_that_decides_otherwise_when_followed_is_impure() -> None:
 def test_a_truth_asked_outside_a_run_is_refused() -> None:
     with pytest.raises(UnsupportedError):
         bool(World().integer("i") > 0)
-
-
-@pytest.mark.parametrize("exploring", [True, False])
-def test_a_part_that_runs_twice_takes_the_same_decisions(exploring: bool) -> None:
-    world = World()
-    i: Any = world.integer("i")
-
-    def run() -> tuple[str, str]:
-        sign = "-" if i < 0 else "+"
-        first, second = world.twice(lambda: sign + ("even" if i % 2 == 0 else "odd"))
-        assert (i < 5) in (True, False)
-        return first, second
-
-    paths = world.paths(run)
-    assert decisions(paths)[:2] == [(True, True, True), (True, False, True)]
-    if not exploring:
-        assert {world.follow(path, run)[1] for path in paths} == {(word, word) for word in ("-even", "-odd", "+even", "+odd")}
-
-
-@pytest.mark.parametrize("second", [lambda i: i > 0, lambda i: None, lambda i: [bool(i == 0), bool(i == 1)]])
-def test_a_part_that_decides_otherwise_the_second_time_is_impure(second: Any) -> None:
-    world = World()
-    i: Any = world.integer("i")
-
-    def run() -> None:
-        turns = cache(lambda: iter((lambda: bool(i == 0), lambda: second(i) and None)))  # it keeps them where nobody can look
-        world.twice(lambda: next(turns())())
-
-    with pytest.raises(UnsupportedError, match=IMPURE):
-        world.paths(run)
 
 
 def test_products_and_quotients_need_a_factor_or_divisor_that_is_at_least_1() -> None:

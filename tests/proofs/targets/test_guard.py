@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kvstage_model.language.buffers import Buffer, Memory
-from kvstage_model.language.operations import Copy, CopyBatch, Launch, SyncStream
+from kvstage_model.language.operations import Copy, CopyBatch, Event, Launch, SyncEvent, SyncStream
 from kvstage_model.language.paged_rows import PagedRows
 from kvstage_model.language.parameters import Declared, declared
 from kvstage_model.language.partitions import Runs, by_row
@@ -96,7 +96,7 @@ def test_each_function_of_a_result_is_guarded(name: str) -> None:
         guarded(lambda runs: replace(staged_read(runs), result=replace(staged_read(runs).result, **{name: 3})))(runs=ONE_ROW)
 
 
-def test_a_refusal_that_a_step_catches_is_told_with_its_line() -> None:
+def test_a_step_that_catches_a_refusal_is_refused_for_that() -> None:
     def swallows(i: int) -> Iterator[SyncStream]:
         try:
             late = [0, 1][i]
@@ -104,8 +104,19 @@ def test_a_refusal_that_a_step_catches_is_told_with_its_line() -> None:
             late = 0
         yield SyncStream("late" if late else "copy")
 
-    with pytest.raises(UnsupportedError, match=rf"^mine.py:{line_of(swallows, 2)}: a symbolic index is used as a concrete number"):
+    with pytest.raises(UnsupportedError, match=rf"test_guard.py:{line_of(swallows, 1)}: swallows has a `try`"):
         SchemeModel(looping(swallows))
+
+
+def test_an_event_of_a_call_is_told_with_its_line() -> None:
+    def step(i: int) -> Iterator[SyncEvent]:
+        yield SyncEvent(Event("sent"))
+        yield SyncEvent(Event("sent", 0, 1))
+
+    with pytest.raises(
+        UnsupportedError, match=rf"^mine.py:{line_of(step, 2)}: a SyncEvent of event 'sent' says of which call it is"
+    ):
+        looping(step)(runs=ONE_ROW).step(0)
 
 
 def test_what_is_unsupported_stays_so_and_gains_its_line() -> None:

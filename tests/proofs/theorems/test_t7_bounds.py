@@ -1,8 +1,8 @@
 """T7 on operations that leave their buffers, and on the sizes that the catalogue's schemes just need."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
 
@@ -10,8 +10,8 @@ from kvstage_model import schemes
 from kvstage_model.language.bounds import bounds
 from kvstage_model.language.buffers import Buffer, Memory
 from kvstage_model.language.contract import Clause
-from kvstage_model.language.edits import edited
-from kvstage_model.language.operations import Copy, HostCopy, HostRead, HostWrite, Launch, Operation, SyncStream
+from kvstage_model.language.edits import Edit, edited
+from kvstage_model.language.operations import Copy, HostCopy, HostRead, HostWrite, Launch, Operation, SyncStream, placed
 from kvstage_model.language.paged_rows import PagedRows
 from kvstage_model.language.parameters import SchemeFunction, allowing_duplicates
 from kvstage_model.language.partitions import by_row
@@ -84,23 +84,23 @@ def test_the_verdict(body: Body, verdict: Verdict, said: str) -> None:
     assert said in (judgement.counterexample.wrong if judgement.counterexample else judgement.reason)
 
 
-def resized(name: str, **sizes: Any) -> Any:
+def resized(name: str, rows: Callable[[int], int] | None = None, slots: Callable[[int], int] | None = None) -> Edit:
     """An edit that changes the sizes of one buffer, wherever the scheme names it."""
 
+    def changed(old: Buffer) -> Buffer:
+        if old.name != name:
+            return old
+        return Buffer(name, old.memory, slots(old.slots) if slots else old.slots, rows(old.rows) if rows else old.rows)
+
+    def swap(issued: Iterable[Operation]) -> Iterator[Operation]:
+        for operation in issued:
+            yield placed(operation, lambda access: replace(access, buffer=changed(access.buffer)))
+
     def edit(scheme: Scheme) -> Scheme:
-        (old,) = (buffer for buffer in scheme.buffers if buffer.name == name)
-        new = replace(old, **{field: change(getattr(old, field)) for field, change in sizes.items()})
-
-        def swap(operations: Any) -> Any:
-            for operation in operations:
-                ends = {end: getattr(operation, end) for end in ("source", "target") if hasattr(operation, end)}
-                yield replace(operation, **{e: replace(r, buffer=new) for e, r in ends.items() if r.buffer.name == name})
-
         assert scheme.result is not None
-        result = scheme.result
-        sides = {side: new for side in ("pool", "host") if getattr(result, side).name == name}
-        buffers = tuple(new if buffer is old else buffer for buffer in scheme.buffers)
-        return replace(scheme, buffers=buffers, step=lambda i: swap(scheme.step(i)), result=replace(result, **sides))
+        result = replace(scheme.result, pool=changed(scheme.result.pool), host=changed(scheme.result.host))
+        buffers = tuple(changed(buffer) for buffer in scheme.buffers)
+        return replace(scheme.changed(swap, "resized"), buffers=buffers, result=result)
 
     return edit
 
