@@ -40,7 +40,9 @@ class Submitter(ABC):
         devices that know one. Raises a KVStageError, with nothing written, if anything does not fit.
         """
         self._check_open()
-        return self._submit(read_request(pool, block_table, start, stop, out, dtype, after, self._calls.last_blocks, self._calls.distinct))
+        return self._submit(
+            read_request(pool, block_table, start, stop, out, dtype, after, self._calls.last_blocks, self._calls.distinct)
+        )
 
     def write(
         self,

@@ -164,7 +164,7 @@ class _Look:
 
     def _use(self, use: Use, around: Mapping[str, object], function: FunctionType, own: bool) -> None:
         root, *attributes = use.path
-        for names in (around, function.__globals__, function.__builtins__):  # type: ignore[attr-defined]
+        for names in (around, function.__globals__, function.__builtins__):
             if root in names:
                 value = names[root]
                 break
