@@ -164,7 +164,8 @@ class _Look:
 
     def _use(self, use: Use, around: Mapping[str, object], function: FunctionType, own: bool) -> None:
         root, *attributes = use.path
-        for names in (around, function.__globals__, function.__builtins__):
+        python: Mapping[str, object] = getattr(function, "__builtins__")  # noqa: B009 - type checkers don't know it
+        for names in (around, function.__globals__, python):
             if root in names:
                 value = names[root]
                 break
