@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kvstage_model.language.parameters import Declared, ParameterError, declared
+from kvstage_model.language.parameters import Declared, ParameterError, SchemeFunction, declared
 from kvstage_model.language.scheme import CALLER
 from kvstage_model.symbolic.errors import UnsupportedError
 from kvstage_model.symbolic.scheme_model import SchemeModel
@@ -41,6 +41,17 @@ def of_file(target: str) -> Iterator[Obligation]:
 
 def load(target: str) -> Declared:
     """The scheme function that `file.py:scheme` names, guarded. Raises SchemeError if there is none."""
+    guard, function = _found(target)
+    return guard.scheme_function(function, guard.call(f"reading the parameters of {guard.name}", _parameters, guard, function))
+
+
+def plain(target: str) -> SchemeFunction:
+    """The same function as its file has it, so that its text can be read."""
+    return _found(target)[1]
+
+
+def _found(target: str) -> tuple[Guard, SchemeFunction]:
+    """The function that `file.py:scheme` names, and a guard for it."""
     shown, name = _split(target)
     if not os.path.isfile(shown):
         raise SchemeFileError(f"there is no file {shown!r}")
@@ -53,7 +64,7 @@ def load(target: str) -> Declared:
     function: Any = getattr(module, name)
     if not callable(function):
         raise SchemeFileError(f"{shown}: {name} is no function but {type(function).__name__} {function!r}")
-    return guard.scheme_function(function, guard.call(f"reading the parameters of {name}", _parameters, guard, function))
+    return guard, function
 
 
 def line_of(target: str) -> tuple[str, int]:
