@@ -37,6 +37,7 @@ class Reader(Evaluator):
         self.read: dict[str, FunctionType] = {}
         self.name_of_rows: dict[int, tuple[Rows, str, set[str]]] = {}
         self.suspended = 0
+        self.where = ""
         self._changing: set[str] = set()
 
     # -- functions
@@ -159,10 +160,10 @@ class Reader(Evaluator):
                 elif isinstance(statement, ast.For):
                     value = yield from self._for(statement, scope, file, needed(rest, after))
                 elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield):
-                    value = NOTHING
+                    value, self.where = NOTHING, f"{file}:{statement.lineno}: "
                     yield from self._handed_out([self.eval(statement.value.value or ast.Constant(None), scope, file)])
                 elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.YieldFrom):
-                    value = NOTHING
+                    value, self.where = NOTHING, f"{file}:{statement.lineno}: "
                     yield from self._handed_out(self.eval(statement.value.value, scope, file))
                 else:
                     value = NOTHING

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from kvstage_model.language.buffers import Rows
 from kvstage_model.language.partitions import Piece, Run
@@ -97,6 +97,9 @@ class Answer:
 
     name: str
     number: Number | None = None
+
+    def __bool__(self) -> NoReturn:
+        raise EmitError("a flag decides before its query has answered: yield the QueryEvent first")
 
 
 def struct(knowledge: Knowledge, kind: type, text: str, twins: Any = None) -> Any:

@@ -70,7 +70,7 @@ def _scheme(writer: Writer, scheme: Scheme, arguments: Arguments) -> None:
         slots, rows = writer_text(buffer.slots), writer_text(buffer.rows)
         writer.lines.add(f'{writer.buffer(buffer)}.fit("{buffer.name}", {slots}, {rows});')
     phases = [phase for phase in scheme.phases if isinstance(scheme, Session) or phase.name != CALLER]
-    writer.sizes = [*arguments.numbers, *(buffer.slots for buffer in scheme.buffers), *(phase.steps for phase in phases)]
+    writer.sizes = [*(buffer.slots for buffer in scheme.buffers), *arguments.numbers, *(phase.steps for phase in phases)]
     at = len(writer.lines.written)
     for phase in phases:
         writer.phase, writer.answers = (phase.name if isinstance(scheme, Session) else ""), writer.answers
@@ -107,7 +107,10 @@ def _issue(writer: Writer, operations: Any) -> None:
         streaming = streaming or writer.suspended > 0
         if streaming and not writer.suspended:
             raise EmitError("an edit of the scheme moves operations of a step: write the step as it is to be")
-        writer.issue(operation)
+        try:
+            writer.issue(operation)
+        except EmitError as reason:
+            raise EmitError(f"{writer.where if streaming else ''}{reason}") from reason
 
 
 def writer_text(value: object) -> str:
