@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-ROOTS = {"kvstage_model": "model", "kvstage": "impl", "pytest_kvstage": "impl", "kvstage_proofs": "proofs"}
+ROOTS = {"kvstage_model": "model", "kvstage": "impl", "pytest_kvstage": "impl", "kvstage_proofs": "proofs", "kvstage_emit": "proofs"}
 
 ALLOWED = {
     # kvstage_model: the ground
@@ -83,10 +83,15 @@ ALLOWED = {
     "kvstage_proofs.commands": (
         "catalogue judging obligation reports solvers targets theorems kvstage_model.cases kvstage_model.language "
         "kvstage_model.ordering "
-        "kvstage_model.schedules kvstage_model.schemes kvstage_model.search kvstage_model.simulation kvstage_model.traces"
+        "kvstage_model.schedules kvstage_model.schemes kvstage_model.search kvstage_model.simulation kvstage_model.traces "
+        "kvstage_emit.reading kvstage_emit.writing"
     ),
     "kvstage_proofs.maintenance": "kvstage_model kvstage_proofs commands reports solvers targets kvstage_model.symbolic z3",
     "kvstage_proofs.__main__": "commands",
+    # kvstage_emit: schemes as C++, loaded when they are asked for
+    "kvstage_emit": "",
+    "kvstage_emit.reading": "kvstage_model.language kvstage_model.symbolic",
+    "kvstage_emit.writing": "reading kvstage_model.language kvstage_model.schemes kvstage_model.symbolic",
 }
 """Each sub-package, or file beside them, and what it may import beside Python's own: of its own package by the last name alone.
 

@@ -38,7 +38,8 @@ def test_the_command_writes_it_with_its_verdicts(tmp_path: Path, monkeypatch: py
 def test_they_run_right_under_schedules(tmp_path: Path) -> None:
     for file in (*HEADERS.glob("*.hpp"), *GOLDEN.glob("*.hpp")):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    run = subprocess.run([compiled(tmp_path, source=HERE / "run_user_schemes.cpp", headers=tmp_path)], capture_output=True, text=True, check=False)
+    program = compiled(tmp_path, source=HERE / "run_user_schemes.cpp", headers=tmp_path)
+    run = subprocess.run([program], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout
     assert run.stdout == "0 wrong of 4840\n"
 
@@ -52,7 +53,7 @@ STEP = """\
 from collections.abc import Iterator
 from typing import Annotated
 
-from kvstage_model import AtLeast, Buffer, Copy, Event, Flags, Memory, Operation, QueryEvent, RecordEvent, Scheme, SyncEvent, SyncStream
+from kvstage_model import AtLeast, Buffer, Copy, Event, Flags, Memory, Operation, Scheme, SyncEvent, SyncStream
 
 
 def scheme(turns: Annotated[int, AtLeast(0)], free: Flags) -> Scheme:
@@ -99,13 +100,17 @@ def test_without_such_a_line_it_is_written(tmp_path: Path) -> None:
     assert "backend.copy(s_stream, a.at(0, 0, 1), b.at(i, 0, 1));" in text(file, "scheme")
 
 
-HOISTED = STEP.replace("{line}", "pass").replace(', free: Flags', "").replace('        yield SyncStream("s")\n', "")
+HOISTED = (
+    STEP.replace("{line}", "yield HostWrite(a.at(0, 0, 1))")
+    .replace("import AtLeast", "import HostWrite, AtLeast")
+    .replace(", free: Flags", "")
+    .replace('        yield SyncStream("s")\n', "")
+)
 
 
 def test_what_is_not_proved_is_not_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, out = tmp_path / "hoisted.py", tmp_path / "out"
-    file.write_text(HOISTED.replace("        yield Copy", "        yield HostWrite(a.at(0, 0, 1))\n        yield Copy").replace(
-        "import AtLeast", "import HostWrite, AtLeast"), encoding="utf-8")  # fmt: skip
+    file.write_text(HOISTED, encoding="utf-8")
     assert main(["emit", f"{file}:scheme", "-o", str(out)]) == 1
     assert f"{file}:scheme:T1 is REFUTED, not PROVED: nothing is written." in capsys.readouterr().out
     assert not out.exists()

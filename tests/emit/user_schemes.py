@@ -66,7 +66,7 @@ def backwards(turns: Annotated[int, AtLeast(0)]) -> Scheme:
 
     def step(i: int) -> Iterator[Operation]:
         slot = (0 - i) % 3
-        if slot == 0:
+        if slot == 0:  # noqa: SIM108
             place = i
         else:
             place = 0 * i + i

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvstage_model.language.buffers import Access, Rows, parts
+from kvstage_model.language.edits import Named
 from kvstage_model.language.operations import Operation, event_of, moves, stream_of
 from kvstage_model.language.paged_rows import IntoLarger, IntoSmaller, PagedRows
 from kvstage_model.language.parameters import declared
+from kvstage_model.language.partitions import by_block
 from kvstage_model.language.scheme import CALLER, Scheme
 from kvstage_model.schemes.registry import ENTRIES
-from kvstage_model.language.edits import Named
 from tests.support.paths import ROOT
 
 HEADERS = ROOT / "proofs" / "kvstage_emit" / "include" / "kvstage" / "staging"
@@ -57,8 +58,6 @@ class Case:
         options = {"rows": pair if entry.bind is None and entry.into_pools else small, "runs": None, "slots": self.slots}
         options |= {"chunk": self.chunk, "most": self.most}
         if self.scheme == "staged":  # what a header cuts by blocks
-            from kvstage_model.language.partitions import by_block
-
             options["runs"] = by_block(small)
         scheme: Scheme = function(**{parameter.name: options[parameter.name] for parameter in declared(function)})
         return scheme
@@ -103,9 +102,8 @@ def case(random_: random.Random, scheme: str, direction: str) -> Case:
             random_.shuffle(each)
     stop = random_.randint(0, num_blocks * size)
     slots, chunk, most = random_.randint(1, 4), random_.randint(1, 7), random_.randint(1, 12)
-    return Case(
-        scheme, direction, tuple(table), tuple(larger_table), num_blocks, size, factor, random_.randint(0, stop), stop, slots, chunk, most
-    )
+    pools = tuple(table), tuple(larger_table), num_blocks, size, factor
+    return Case(scheme, direction, *pools, random_.randint(0, stop), stop, slots, chunk, most)
 
 
 def cases(number: int, seed: int) -> list[Case]:

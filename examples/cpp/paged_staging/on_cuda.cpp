@@ -35,6 +35,7 @@ int main(int count, char** words) {
     std::vector<char> contents(kBytes);
     for (std::size_t k = 0; k < kBytes; ++k) contents[k] = static_cast<char>(k * 5 + 1);
     cudaMemcpy(pages, contents.data(), kBytes, cudaMemcpyHostToDevice);
+    cudaDeviceSynchronize();  // from pageable memory the call may return before the device's part is done
     const Cache cache{static_cast<char*>(pages), kWidth, Dtype::kBf16};
     std::vector<float> out(kRows * kWidth), wanted(out.size());
     for (std::int64_t token = 0; token < kRows; ++token)

@@ -4,16 +4,11 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
-from types import FunctionType, MethodType
 from typing import Any
 
-from kvstage_model.language.parameters import Declared
-from kvstage_model.language.scheme import Result
-
 from .lines import Lines
-from .number import CHOICE, OR, Expression, Knowledge, Number, Truth, bound, negated, twin
+from .number import CHOICE, OR, Knowledge, Number, Truth, bound, negated, twin
 from .refusal import EmitError
-from .source import is_read
 from .values import Answer, Readable, RunList, Scope, kind_of
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
@@ -37,8 +32,6 @@ COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
-CHANGING = frozenset("append extend insert pop add update remove clear setdefault sort reverse discard popitem".split())
-"""Methods that change a container: in a branch that C++ takes or not, Python can't perform them beforehand."""
 
 
 class Fork(Exception):  # noqa: N818 - it is no error
@@ -55,18 +48,10 @@ class Evaluator:
         self.lines, self.knowledge = lines, Knowledge()
         self._decisions, self._taken = decisions, 0
 
-    # -- provided by statements
-
-    def function(self, function: FunctionType) -> Readable:
-        """A Python function as one that is read."""
-        raise NotImplementedError
+    # -- provided by functions
 
     def nested(self, node: ast.Lambda, scope: Scope, file: str) -> Readable:
         """A function in a function."""
-        raise NotImplementedError
-
-    def helper(self, function: FunctionType) -> Callable[..., Any] | None:
-        """A function of runs and numbers as one in C++, or None where it is none."""
         raise NotImplementedError
 
     # -- choices
@@ -259,45 +244,9 @@ class Evaluator:
         for each, part in zip(target.elts, value, strict=True):
             self.unpack(each, part, scope)
 
-    # -- calls
-
-    def _call(self, node: ast.Call, scope: Scope, file: str) -> Any:
-        function = self.eval(node.func, scope, file)
-        values = self._items(node.args, scope, file)
-        named: dict[str, Any] = {}
-        for keyword in node.keywords:
-            held = self.eval(keyword.value, scope, file)
-            named |= held if keyword.arg is None else {keyword.arg: held}
-        before = len(self.lines.written), [set(names) for names in self.lines.blocks]
-        returned = self.call(function, values, named)
-        if isinstance(returned, Result):  # what the proof alone needs: no line is kept for it
-            self._back_to(before)
-        return returned
-
     def _back_to(self, before: tuple[int, list[set[str]]]) -> None:
         del self.lines.written[before[0] :]
         self.lines.blocks = before[1]
-
-    def call(self, function: Any, values: list[Any], named: dict[str, Any]) -> Any:
-        """What a call returns: of a function that is read, or as Python calls it."""
-        if function in (min, max) and any(isinstance(value, Expression) for value in values):
-            typed = "" if all(isinstance(value, Expression) for value in values) else "<Index>"
-            texts = ", ".join(bound(value, CHOICE) for value in values)
-            whole = f"std::{function.__name__}{typed}({texts if len(values) == 2 else f'{{{texts}}}'})"
-            return Number(self.knowledge, whole, twin=self._least(function, values))
-        if function is len and isinstance(values[0], RunList):
-            return values[0].length
-        if isinstance(function, Declared):
-            return self.call(function.function, values, named)
-        if isinstance(function, FunctionType) and is_read(function):
-            helper = self.helper(function)
-            return helper(*values) if helper is not None else self.function(function)(*values, **named)
-        if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType) and is_read(function.__func__):
-            return self.function(function.__func__)(function.__self__, *values, **named)
-        owner = getattr(function, "__self__", None)
-        if isinstance(owner, list | dict | set) and function.__name__ in CHANGING and self.lines.depth:
-            raise EmitError(f"{function.__name__!r} changes a container in a step: what a step does depends on its index alone")
-        return function(*values, **named)
 
     def _either(self, test: Truth, first: Any, second: Any) -> Any:
         """A new index that is known to be the first where the condition holds, else the second."""
@@ -307,15 +256,4 @@ class Evaluator:
         found = world.integer(f"either {len(world.facts)}")
         world.assume_implied(test.twin, found == twin(first))
         world.assume_implied(negated(test), found == twin(second))
-        return found
-
-    def _least(self, function: Any, values: list[Any]) -> Any:
-        """A new index that is known to be the least, or the greatest, of two."""
-        twins = [twin(value) for value in values]
-        if len(twins) != 2 or any(each is None for each in twins):
-            return None
-        world, (a, b) = self.knowledge.world, twins
-        found = world.integer(f"{function.__name__} {len(world.facts)}")
-        lower = function is min
-        world.assume((found == a) | (found == b), *((found <= each) if lower else (found >= each) for each in twins))
         return found

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 INDENT = "    "
-KEYWORDS = frozenset(
-    "alignas alignof and asm auto bool break case catch char class const constexpr continue default delete do double else enum "
-    "explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not nullptr operator or "
-    "private protected public register return short signed sizeof static struct switch template this throw true try typedef "
-    "typeid typename union unsigned using virtual void volatile wchar_t while xor concept requires backend std kvstage".split()
-)
+WORDS = """
+    alignas alignof and asm auto bool break case catch char class const constexpr continue default delete do double else enum
+    explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not nullptr operator or
+    private protected public register return short signed sizeof static struct switch template this throw true try typedef
+    typeid typename union unsigned using virtual void volatile wchar_t while xor concept requires backend std kvstage
+"""
+KEYWORDS = frozenset(WORDS.split())
 
 
 @dataclass(frozen=True)

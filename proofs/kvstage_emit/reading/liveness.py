@@ -44,8 +44,9 @@ def _before(statement: ast.stmt, live: frozenset[str]) -> frozenset[str]:
 
 def _read(node: ast.AST) -> frozenset[str]:
     """All names that are read, those in functions too: a function may be called at any later time."""
-    augmented = {each.target.id for each in ast.walk(node) if isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name)}
-    return augmented | frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+    nodes = list(ast.walk(node))
+    changed = frozenset(each.target.id for each in nodes if isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name))
+    return changed | frozenset(each.id for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
 
 
 def _stored(target: ast.AST) -> frozenset[str]:
@@ -67,7 +68,8 @@ def has_return(statements: Sequence[ast.stmt]) -> bool:
         node = open_.pop()
         if isinstance(node, ast.Return):
             return True
-        open_ += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt) and not isinstance(each, ast.FunctionDef)]
+        inside = (each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt))
+        open_ += [each for each in inside if not isinstance(each, ast.FunctionDef)]
     return False
 
 

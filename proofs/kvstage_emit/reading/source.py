@@ -45,16 +45,19 @@ def node_of(function: FunctionType) -> FUNCTIONS:
     """The syntax tree of one function. Raises EmitError where it is not found, or two lambdas of a line can't be told apart."""
     code = function.__code__
     kind: Any = ast.Lambda if function.__name__ == "<lambda>" else ast.FunctionDef
-    found = [node for node in ast.walk(tree(code.co_filename)) if isinstance(node, kind) and _first_line(node) == code.co_firstlineno]
+    nodes = (node for node in ast.walk(tree(code.co_filename)) if isinstance(node, kind))
+    found = [node for node in nodes if _first_line(node) == code.co_firstlineno]
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     fitting = [node for node in found if tuple(each.arg for each in (*node.args.args, *node.args.kwonlyargs)) == names]
     if len(fitting) != 1:
-        raise EmitError(f"can't find the text of {function.__name__}, line {code.co_firstlineno}: give it a name and lines of its own")
-    return fitting[0]
+        raise EmitError(f"can't find the text of {function.__name__}, line {code.co_firstlineno}: give it a line of its own")
+    node: FUNCTIONS = fitting[0]
+    return node
 
 
-def _first_line(node: Any) -> int:
-    return node.decorator_list[0].lineno if getattr(node, "decorator_list", None) else node.lineno
+def _first_line(node: FUNCTIONS) -> int:
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    return decorators[0].lineno if decorators else node.lineno
 
 
 def free_variables(function: FunctionType) -> dict[str, Any]:

@@ -5,142 +5,22 @@ are written, so that Python's own code may edit them on their way.
 """
 
 import ast
-import inspect
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import FunctionType
-from typing import Any, get_type_hints
+from typing import Any
 
 from kvstage_model.language.buffers import Rows
 
-from .expressions import Evaluator
-from .lines import Line, Lines, text, useful
-from .liveness import FUNCTIONS, bound_names, has_return, needed, returns, yields
+from .functions import NOTHING, Functions, Steps
+from .lines import Line
+from .liveness import bound_names, has_return, needed, returns
 from .number import CHOICE, Expression, Number, Truth, bound, negated, twin
 from .refusal import EmitError
-from .source import free_variables, node_of
-from .values import STRUCTS, Answer, Readable, RunList, Scope, is_struct, kind_of, struct, struct_text, value_text
-
-Steps = Generator[Any, None, Any]
-"""A function while it runs: hands out operations, and returns what the function returns."""
-
-NOTHING = object()
-"""What a function returns that has not returned yet."""
+from .values import STRUCTS, Answer, RunList, Scope, is_struct, kind_of, struct, struct_text, value_text
 
 
-class Reader(Evaluator):
+class Reader(Functions):
     """Functions as C++ lines."""
-
-    def __init__(self, lines: Lines, decisions: tuple[bool, ...] = ()) -> None:
-        super().__init__(lines, decisions)
-        self.helpers: dict[str, str] = {}
-        self.read: dict[str, FunctionType] = {}
-        self.name_of_rows: dict[int, tuple[Rows, str, set[str]]] = {}
-        self.suspended = 0
-        self.where = ""
-        self._changing: set[str] = set()
-
-    # -- functions
-
-    def function(self, function: FunctionType) -> Readable:
-        """A Python function as one that is read."""
-        self.read[f"{function.__module__}.{function.__qualname__}"] = function
-        scope = Scope(free_variables(function), Scope(function.__globals__))
-        return Readable(node_of(function), scope, function.__code__.co_filename, self.run)
-
-    def nested(self, node: FUNCTIONS, scope: Scope, file: str) -> Readable:
-        """A function in a function."""
-        return Readable(node, scope, file, self.run)
-
-    def run(self, function: Readable, values: Sequence[Any], named: dict[str, Any]) -> Any:
-        """Calls a function that is read."""
-        scope = Scope(self._arguments(function, values, named), function.scope)
-        if isinstance(function.node, ast.Lambda):
-            with self._at(function.node, function.file):
-                return self.eval(function.node.body, scope, function.file)
-        kept = frozenset(name for each in ast.walk(function.node) if isinstance(each, FUNCTIONS) and each is not function.node
-                         for name in needed([ast.Expr(each)], frozenset()))  # fmt: skip
-        steps = self._block(function.node.body, scope, function.file, kept)
-        if yields(function.node):
-            return self._operations(steps)
-        try:
-            next(steps)
-        except StopIteration as ended:
-            return None if ended.value is NOTHING else ended.value
-        raise EmitError(f"{function.name} yields, and is no generator")
-
-    @staticmethod
-    def _operations(steps: Steps) -> Iterator[Any]:
-        yield from steps
-
-    def _arguments(self, function: Readable, values: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
-        given = function.node.args
-        names = [each.arg for each in (*given.posonlyargs, *given.args)]
-        found: dict[str, Any] = {}
-        for name, default in zip(reversed(names), reversed(given.defaults), strict=False):
-            found[name] = self.eval(default, function.scope, function.file)
-        for each, keyword in zip(given.kwonlyargs, given.kw_defaults, strict=True):
-            if keyword is not None:
-                found[each.arg] = self.eval(keyword, function.scope, function.file)
-        found |= dict(zip(names, values, strict=False))
-        known = {*names, *(each.arg for each in given.kwonlyargs)}
-        found |= {name: value for name, value in named.items() if name in known}
-        if given.vararg is not None:
-            found[given.vararg.arg] = tuple(values[len(names) :])
-        if given.kwarg is not None:
-            found[given.kwarg.arg] = {name: value for name, value in named.items() if name not in known}
-        return found
-
-    def helper(self, function: FunctionType) -> Callable[..., Any] | None:
-        """A function of runs and numbers at the top of its file: a function in C++ too."""
-        if function.__closure__ or function.__qualname__ != function.__name__ or inspect.isgeneratorfunction(function):
-            return None
-        hints = get_type_hints(function)
-        kinds = [each if each in (int, bool, *STRUCTS) else None for each in hints.values()]
-        if None in kinds or not set(STRUCTS) & set(kinds) or len(hints) != function.__code__.co_argcount + 1:
-            return None
-        if function.__name__ not in self.helpers:
-            self.helpers[function.__name__] = self._helper(function, hints)
-        returned = hints["return"]
-
-        def called(*values: Any) -> Any:
-            whole = f"{function.__name__}({', '.join(map(value_text, values))})"
-            if returned in STRUCTS:
-                return struct(self.knowledge, returned, whole)
-            return (Truth if returned is bool else Number)(self.knowledge, whole)
-
-        return called
-
-    def _helper(self, function: FunctionType, hints: dict[str, Any]) -> str:
-        names = list(hints)[:-1]
-        inner = Reader(Lines(names))
-        kinds = {name: {int: "Index", bool: "bool"}.get(hints[name], f"const {hints[name].__name__}&") for name in names}
-        values = [
-            struct(inner.knowledge, hints[name], name) if hints[name] in STRUCTS else Number(inner.knowledge, name) for name in names
-        ]
-        value = inner.function(function)(*values)
-        returned = value_text(value)
-        kind = {int: "Index", bool: "bool"}.get(hints["return"], hints["return"].__name__)
-        head = f"inline {kind} {function.__name__}({', '.join(f'{kinds[name]} {name}' for name in names)}) {{\n"
-        return f"{head}{text(useful(inner.lines.written, returned), 1)}    return {returned};\n}}\n"
-
-    # -- statements
-
-    @contextmanager
-    def _at(self, node: ast.AST, file: str) -> Iterator[None]:
-        """Errors inside are told with the line of a statement."""
-        try:
-            yield
-        except EmitError as reason:
-            if getattr(reason, "told", False):
-                raise
-            told = EmitError(f"{file}:{getattr(node, 'lineno', '?')}: {reason}")
-            told.told = True  # type: ignore[attr-defined]
-            raise told from reason
-        except (AttributeError, TypeError, ValueError, KeyError, IndexError) as error:
-            told = EmitError(f"{file}:{getattr(node, 'lineno', '?')}: there is no C++ for this: {error}")
-            told.told = True  # type: ignore[attr-defined]
-            raise told from error
 
     def _block(self, statements: Sequence[ast.stmt], scope: Scope, file: str, after: frozenset[str]) -> Steps:
         """Runs statements up to the first return; `after` are the names that are needed once they have run."""
@@ -152,11 +32,12 @@ class Reader(Evaluator):
                 if isinstance(statement, ast.If):
                     test = self.truth(self.eval(statement.test, scope, file))
                     if not isinstance(test, Truth):
-                        value = yield from self._block(statement.body if test else statement.orelse, scope, file, after | needed(rest, after))
+                        taken = statement.body if test else statement.orelse
+                        value = yield from self._block(taken, scope, file, needed(rest, after))
                     elif has_return([statement]):
                         return (yield from self._ended_if(statement, test, rest, scope, file, after))
                     else:
-                        value = yield from self._if(statement.body, statement.orelse, test, scope, file, needed(rest, after))
+                        value = yield from self._if(statement, test, scope, file, needed(rest, after))
                 elif isinstance(statement, ast.For):
                     value = yield from self._for(statement, scope, file, needed(rest, after))
                 elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield):
@@ -184,7 +65,9 @@ class Reader(Evaluator):
                 scope.names[name] = self.nested(statement, scope, file)
             case ast.Assign(targets=[target], value=value):
                 self._assign(target, self.eval(value, scope, file), scope, file)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.List(elts=[]), annotation=kind) if ast.unparse(kind) == "list[Run]":
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.List(elts=[]), annotation=kind) if (
+                ast.unparse(kind) == "list[Run]"
+            ):
                 fresh = self.lines.fresh(name)
                 self.lines.add(f"std::vector<Run> {fresh};")
                 scope.names[name] = RunList(fresh, self.knowledge, self.lines.add)
@@ -245,7 +128,8 @@ class Reader(Evaluator):
 
     # -- branches and loops
 
-    def _if(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], test: Truth, scope: Scope, file: str, after: frozenset[str]) -> Steps:
+    def _if(self, statement: ast.If, test: Truth, scope: Scope, file: str, after: frozenset[str]) -> Steps:
+        body, orelse = statement.body, statement.orelse
         carried = sorted((bound_names(body) | bound_names(orelse)) & after)
         before, at = dict(scope.names), len(self.lines.written)
         fresh = {name: self.lines.fresh(name) for name in carried}

@@ -75,7 +75,8 @@ class RunList:
     def element(self, index: object) -> Run:
         """The run at an index; -1 is the last one."""
         which = f"{self.name}.back()" if isinstance(index, int) and index == -1 else f"{self.name}[{bound(index, CHOICE)}]"
-        return struct(self.knowledge, Run, which)
+        run: Run = struct(self.knowledge, Run, which)
+        return run
 
     def __getitem__(self, index: object) -> Run:
         return self.element(index)
@@ -105,8 +106,7 @@ class Answer:
 def struct(knowledge: Knowledge, kind: type, text: str, twins: Any = None) -> Any:
     """A record whose fields are those of a C++ value; what is known of them, where it is another one's copy."""
     names = [field.name for field in fields(kind)]
-    made = kind(*(Number(knowledge, f"{text}.{name}", ATOM, getattr(getattr(twins, name, None), "twin", None)) for name in names))
-    return made
+    return kind(*(Number(knowledge, f"{text}.{name}", ATOM, getattr(getattr(twins, name, None), "twin", None)) for name in names))
 
 
 def struct_text(value: Any) -> str:
@@ -141,5 +141,3 @@ def kind_of(value: object) -> str | None:
 def value_text(value: Any) -> str:
     """A value of such a type as C++."""
     return struct_text(value) if is_struct(value) else bound(value, CHOICE)
-
-

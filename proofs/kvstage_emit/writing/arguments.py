@@ -90,8 +90,10 @@ class Arguments:
         self.taken.append(f"const PairedRows& {name}")
         self.demands.append(f'{name}.{f"demand_distinct_{into}" if parameter.distinct else "demand_valid"}("{name}");')
         small = self._rows(f"{name}.small", symbolic.small)
-        number = {each: Number(self.reader.knowledge, f"{name}.{each}", ATOM, getattr(symbolic, each)) for each in ("num_blocks", "factor")}
-        made: PairedRows = parameter.kind(small, self._table(name, symbolic.table), **number)
+        num_blocks, factor = (
+            Number(self.reader.knowledge, f"{name}.{each}", ATOM, getattr(symbolic, each)) for each in ("num_blocks", "factor")
+        )
+        made: PairedRows = parameter.kind(small, self._table(name, symbolic.table), num_blocks, factor)
         self._kept.append(made)
         return made
 

@@ -59,8 +59,9 @@ def _body(function: SchemeFunction, decisions: tuple[bool, ...], passes: list[Wr
     except Fork as fork:
         shared = len(writer.lines.written)
         (yes, arguments), (no, _) = (_body(function, (*decisions, way), passes) for way in (True, False))
-        branch = [Line(0, f"if ({fork.test.text}) {{"), *indented(yes[shared:], 1), Line(0, "} else {"), *indented(no[shared:], 1), Line(0, "}")]
-        return [*yes[:shared], *branch], arguments
+        first = [Line(0, f"if ({fork.test.text}) {{"), *indented(yes[shared:], 1)]
+        second = [Line(0, "} else {"), *indented(no[shared:], 1), Line(0, "}")]
+        return [*yes[:shared], *first, *second], arguments
     passes.append(writer)
     return writer.lines.written, arguments
 
@@ -73,12 +74,12 @@ def _scheme(writer: Writer, scheme: Scheme, arguments: Arguments) -> None:
     writer.sizes = [*(buffer.slots for buffer in scheme.buffers), *arguments.numbers, *(phase.steps for phase in phases)]
     at = len(writer.lines.written)
     for phase in phases:
-        writer.phase, writer.answers = (phase.name if isinstance(scheme, Session) else ""), writer.answers
+        writer.phase = phase.name if isinstance(scheme, Session) else ""
         writer.answers.clear()
         if isinstance(scheme, Session):
             writer.lines.add(f"// {phase.name}")
         _phase(writer, phase)
-    ready = [f"demand_same_rows(\"{a}\", {a}, \"{b}\", {b});" for a, b in writer.linked if a != b]
+    ready = [f'demand_same_rows("{a}", {a}, "{b}", {b});' for a, b in writer.linked if a != b]
     for event, name in writer.events.items():
         counts = list(writer.counts[event])
         most = counts[0] if len(counts) == 1 else f"std::max<Index>({{{', '.join(counts)}}})"
@@ -93,11 +94,12 @@ def _scheme(writer: Writer, scheme: Scheme, arguments: Arguments) -> None:
 
 def _phase(writer: Writer, phase: Phase) -> None:
     step: Any = phase.step
-    if isinstance(phase.steps, int) and phase.steps == 1 and not isinstance(step, Readable):
+    steps: Any = phase.steps
+    if isinstance(steps, int) and steps == 1 and not isinstance(step, Readable):
         _issue(writer, step(0))
         return
     names = step.parameters if isinstance(step, Readable) else list(step.__code__.co_varnames[:1])
-    with writer.counting(names[0], 0, phase.steps) as turn:
+    with writer.counting(names[0], 0, steps) as turn:
         _issue(writer, step(turn))
 
 
@@ -129,7 +131,8 @@ def _head(name: str, doc: str, needs: Writer, arguments: Arguments) -> str:
         *(f"{_camel(site)}&& {site}" for site in needs.sites),
     ]
     where = ", ".join(f"{needs.buffers[buffer]} ({memory})" for buffer, memory in needs.memory.items())
-    told = "".join(f"/// {line}".rstrip() + "\n" for line in [*doc.splitlines(), "", *textwrap.wrap(f"Memory: {where}.", WIDTH - 4)])
+    comment = [*doc.splitlines(), "", *textwrap.wrap(f"Memory: {where}.", WIDTH - 4)]
+    told = "".join(f"/// {line}".rstrip() + "\n" for line in comment)
     whole = f"void {name}({', '.join(parameters)}) {{"
     if len(whole) > WIDTH:
         whole = f"void {name}(\n" + ",\n".join(textwrap.indent(each, "    " * 2) for each in parameters) + ") {"
@@ -138,5 +141,3 @@ def _head(name: str, doc: str, needs: Writer, arguments: Arguments) -> str:
 
 def _camel(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
-
-

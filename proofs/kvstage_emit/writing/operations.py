@@ -114,7 +114,8 @@ class Writer(Reader):
         owner = getattr(access.rows.address, "__self__", None)
         if id(owner) not in self.paged:
             raise EmitError("a kernel reaches rows by an address that is no PagedRows' own")
-        return f"{self.paged[id(owner)]}.part({self.buffer(access.buffer)}, {bound(access.first, CHOICE)}, {bound(access.count, CHOICE)})"
+        numbers = f"{bound(access.first, CHOICE)}, {bound(access.count, CHOICE)}"
+        return f"{self.paged[id(owner)]}.part({self.buffer(access.buffer)}, {numbers})"
 
     def _accesses(self, accesses: tuple[Access, ...]) -> str:
         if any(isinstance(access, Paged) for access in accesses):
@@ -174,4 +175,3 @@ class Writer(Reader):
         name = self._in_function(self.phase or kind, f"{self.phase or kind}_{kind}")
         self.sites.append(name)
         return name
-

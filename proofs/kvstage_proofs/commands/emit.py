@@ -60,7 +60,8 @@ def _emit(arguments: argparse.Namespace) -> int:
     judged = {each: _judgements(each.name, each.judged) for each in drafts}
     wrong = [judgement for each in judged.values() for judgement in each if judgement.verdict is not Verdict.PROVED]
     for judgement in wrong:
-        print(f"{judgement.statement.name} is {judgement.verdict.value}, not PROVED: nothing is written. {judgement.reason}".rstrip())
+        found = f"{judgement.statement.name} is {judgement.verdict.value}, not PROVED: nothing is written."
+        print(f"{found} {judgement.reason}".rstrip())
     if wrong:
         return VIOLATION
     files = support()
@@ -95,4 +96,3 @@ def _write(file: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise TraceFileError(f"can't write {file}: {error.strerror}") from error
-
