@@ -9,7 +9,7 @@ from kvstage_model.language.parameters import SchemeFunction, declared
 from kvstage_model.language.scheme import CALLER, Phase, Scheme, Session
 
 from ..reading.expressions import Fork
-from ..reading.lines import Line, Lines, indented, text, useful
+from ..reading.lines import INDENT, Line, Lines, indented, text, useful
 from ..reading.number import Number, Truth
 from ..reading.refusal import EmitError
 from ..reading.values import Readable
@@ -135,7 +135,7 @@ def _head(name: str, doc: str, needs: Writer, arguments: Arguments) -> str:
     told = "".join(f"/// {line}".rstrip() + "\n" for line in comment)
     whole = f"void {name}({', '.join(parameters)}) {{"
     if len(whole) > WIDTH:
-        whole = f"void {name}(\n" + ",\n".join(textwrap.indent(each, "    " * 2) for each in parameters) + ") {"
+        whole = f"void {name}(\n" + ",\n".join(textwrap.indent(each, INDENT) for each in parameters) + ") {"
     return f"{told}template <{', '.join(kinds)}>\n{whole}\n"
 
 

@@ -15,12 +15,12 @@ namespace kvstage {
 /// Memory: pinned (pinned), device (device).
 template <class Backend, class HostWrite>
 void backwards(
-        Backend& backend,
-        Index turns,
-        typename Backend::Stream h2d_stream,
-        Buffer pinned,
-        Buffer device,
-        HostWrite&& host_write) {
+    Backend& backend,
+    Index turns,
+    typename Backend::Stream h2d_stream,
+    Buffer pinned,
+    Buffer device,
+    HostWrite&& host_write) {
     demand_at_least("turns", turns, 0);
     pinned.fit("pinned", 3, 1);
     device.fit("device", turns, 1);

@@ -19,16 +19,16 @@ namespace kvstage {
 /// Memory: pool (device), rows (pinned), out (pinned).
 template <class Backend, class Use, class Fill>
 void batch_session(
-        Backend& backend,
-        const PagedRows& writes,
-        const PagedRows& reads,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer rows,
-        Buffer out,
-        const std::vector<typename Backend::Event>& arrived,
-        Use&& use,
-        Fill&& fill) {
+    Backend& backend,
+    const PagedRows& writes,
+    const PagedRows& reads,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer rows,
+    Buffer out,
+    const std::vector<typename Backend::Event>& arrived,
+    Use&& use,
+    Fill&& fill) {
     writes.demand_distinct("writes");
     reads.demand_valid("reads");
     demand_one_pool(writes, reads);

@@ -15,13 +15,13 @@ namespace kvstage {
 /// Memory: pinned (pinned), device (device).
 template <class Backend, class HostWrite>
 void fresh(
-        Backend& backend,
-        Index turns,
-        Index slots,
-        typename Backend::Stream h2d_stream,
-        Buffer pinned,
-        Buffer device,
-        HostWrite&& host_write) {
+    Backend& backend,
+    Index turns,
+    Index slots,
+    typename Backend::Stream h2d_stream,
+    Buffer pinned,
+    Buffer device,
+    HostWrite&& host_write) {
     demand_at_least("turns", turns, 0);
     demand_at_least("slots", slots, 1);
     pinned.fit("pinned", slots, 1);

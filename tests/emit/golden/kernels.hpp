@@ -15,15 +15,15 @@ namespace kvstage {
 /// Memory: device (device), pinned (pinned).
 template <class Backend, class Kernel, class HostRead>
 void kernels(
-        Backend& backend,
-        Index turns,
-        typename Backend::Stream d2h_stream,
-        typename Backend::Stream compute_stream,
-        Buffer device,
-        Buffer pinned,
-        const std::vector<typename Backend::Event>& computed,
-        Kernel&& kernel,
-        HostRead&& host_read) {
+    Backend& backend,
+    Index turns,
+    typename Backend::Stream d2h_stream,
+    typename Backend::Stream compute_stream,
+    Buffer device,
+    Buffer pinned,
+    const std::vector<typename Backend::Event>& computed,
+    Kernel&& kernel,
+    HostRead&& host_read) {
     demand_at_least("turns", turns, 0);
     device.fit("device", 1, 4);
     pinned.fit("pinned", 1, 4);

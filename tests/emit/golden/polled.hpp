@@ -15,13 +15,13 @@ namespace kvstage {
 /// Memory: pinned (pinned), device (device).
 template <class Backend, class HostWrite>
 void polled(
-        Backend& backend,
-        Index turns,
-        typename Backend::Stream h2d_stream,
-        Buffer pinned,
-        Buffer device,
-        const std::vector<typename Backend::Event>& sent,
-        HostWrite&& host_write) {
+    Backend& backend,
+    Index turns,
+    typename Backend::Stream h2d_stream,
+    Buffer pinned,
+    Buffer device,
+    const std::vector<typename Backend::Event>& sent,
+    HostWrite&& host_write) {
     demand_at_least("turns", turns, 0);
     pinned.fit("pinned", 2, 1);
     device.fit("device", turns, 1);

@@ -16,24 +16,24 @@ namespace kvstage {
 /// Memory: pool (device), stage (pinned), out (pageable), rows (pageable).
 template <class Backend, class Before, class Between, class After>
 void ring_session(
-        Backend& backend,
-        const PagedRows& reads,
-        const PagedRows& writes,
-        Index slots,
-        typename Backend::Stream compute_stream,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer stage,
-        Buffer out,
-        Buffer rows,
-        const std::vector<typename Backend::Event>& computed,
-        const std::vector<typename Backend::Event>& filled,
-        const std::vector<typename Backend::Event>& changed,
-        const std::vector<typename Backend::Event>& sent,
-        const std::vector<typename Backend::Event>& written,
-        Before&& before,
-        Between&& between,
-        After&& after) {
+    Backend& backend,
+    const PagedRows& reads,
+    const PagedRows& writes,
+    Index slots,
+    typename Backend::Stream compute_stream,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer stage,
+    Buffer out,
+    Buffer rows,
+    const std::vector<typename Backend::Event>& computed,
+    const std::vector<typename Backend::Event>& filled,
+    const std::vector<typename Backend::Event>& changed,
+    const std::vector<typename Backend::Event>& sent,
+    const std::vector<typename Backend::Event>& written,
+    Before&& before,
+    Between&& between,
+    After&& after) {
     reads.demand_valid("reads");
     writes.demand_distinct("writes");
     demand_at_least("slots", slots, 1);

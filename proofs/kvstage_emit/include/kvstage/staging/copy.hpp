@@ -23,11 +23,11 @@ namespace kvstage {
 /// Memory: pool (device), larger_pool (pinned).
 template <class Backend>
 void copy_read(
-        Backend& backend,
-        const PairedRows& rows,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer larger_pool) {
+    Backend& backend,
+    const PairedRows& rows,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer larger_pool) {
     rows.demand_distinct_larger("rows");
     const Index size = rows.small.block_size;
     const Index start = rows.small.start;
@@ -56,11 +56,11 @@ void copy_read(
 /// Memory: pool (device), larger_pool (pinned).
 template <class Backend>
 void copy_write(
-        Backend& backend,
-        const PairedRows& rows,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer larger_pool) {
+    Backend& backend,
+    const PairedRows& rows,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer larger_pool) {
     rows.demand_distinct_smaller("rows");
     const Index size = rows.small.block_size;
     const Index start = rows.small.start;

@@ -24,11 +24,11 @@ namespace kvstage {
 /// Memory: pool (device), out (pinned).
 template <class Backend>
 void direct_read(
-        Backend& backend,
-        const PagedRows& rows,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer out) {
+    Backend& backend,
+    const PagedRows& rows,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer out) {
     rows.demand_valid("rows");
     const Index size = rows.block_size;
     const Index start = rows.start;
@@ -54,11 +54,11 @@ void direct_read(
 /// Memory: pool (device), rows_buffer (pinned).
 template <class Backend>
 void direct_write(
-        Backend& backend,
-        const PagedRows& rows,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer rows_buffer) {
+    Backend& backend,
+    const PagedRows& rows,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer rows_buffer) {
     rows.demand_distinct("rows");
     const Index size = rows.block_size;
     const Index start = rows.start;

@@ -29,19 +29,19 @@ namespace kvstage {
 /// Memory: pool (device), packed (device), stage (pinned), out (pageable).
 template <class Backend>
 void gather_read(
-        Backend& backend,
-        const PagedRows& rows,
-        Index slots,
-        Index chunk,
-        typename Backend::Stream compute_stream,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer packed,
-        Buffer stage,
-        Buffer out,
-        const std::vector<typename Backend::Event>& free,
-        const std::vector<typename Backend::Event>& packed_event,
-        const std::vector<typename Backend::Event>& filled) {
+    Backend& backend,
+    const PagedRows& rows,
+    Index slots,
+    Index chunk,
+    typename Backend::Stream compute_stream,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer packed,
+    Buffer stage,
+    Buffer out,
+    const std::vector<typename Backend::Event>& free,
+    const std::vector<typename Backend::Event>& packed_event,
+    const std::vector<typename Backend::Event>& filled) {
     rows.demand_valid("rows");
     demand_at_least("slots", slots, 1);
     demand_at_least("chunk", chunk, 1);
@@ -85,18 +85,18 @@ void gather_read(
 /// Memory: pool (device), packed (device), stage (pinned), rows_buffer (pageable).
 template <class Backend>
 void gather_write(
-        Backend& backend,
-        const PagedRows& rows,
-        Index slots,
-        Index chunk,
-        typename Backend::Stream copy_stream,
-        typename Backend::Stream compute_stream,
-        Buffer pool,
-        Buffer packed,
-        Buffer stage,
-        Buffer rows_buffer,
-        const std::vector<typename Backend::Event>& sent,
-        const std::vector<typename Backend::Event>& free) {
+    Backend& backend,
+    const PagedRows& rows,
+    Index slots,
+    Index chunk,
+    typename Backend::Stream copy_stream,
+    typename Backend::Stream compute_stream,
+    Buffer pool,
+    Buffer packed,
+    Buffer stage,
+    Buffer rows_buffer,
+    const std::vector<typename Backend::Event>& sent,
+    const std::vector<typename Backend::Event>& free) {
     rows.demand_distinct("rows");
     demand_at_least("slots", slots, 1);
     demand_at_least("chunk", chunk, 1);

@@ -28,13 +28,13 @@ namespace kvstage {
 /// Memory: pool (device), packed (device), out (pinned).
 template <class Backend>
 void gather_copy_read(
-        Backend& backend,
-        const PagedRows& rows,
-        Index chunk,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer packed,
-        Buffer out) {
+    Backend& backend,
+    const PagedRows& rows,
+    Index chunk,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer packed,
+    Buffer out) {
     rows.demand_valid("rows");
     demand_at_least("chunk", chunk, 1);
     const Index length = rows.stop - rows.start;
@@ -58,13 +58,13 @@ void gather_copy_read(
 /// Memory: pool (device), packed (device), rows_buffer (pinned).
 template <class Backend>
 void gather_copy_write(
-        Backend& backend,
-        const PagedRows& rows,
-        Index chunk,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer packed,
-        Buffer rows_buffer) {
+    Backend& backend,
+    const PagedRows& rows,
+    Index chunk,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer packed,
+    Buffer rows_buffer) {
     rows.demand_distinct("rows");
     demand_at_least("chunk", chunk, 1);
     const Index length = rows.stop - rows.start;

@@ -23,11 +23,11 @@ namespace kvstage {
 /// Memory: pool (device), out (pageable).
 template <class Backend>
 void gather_host_read(
-        Backend& backend,
-        const PagedRows& rows,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer out) {
+    Backend& backend,
+    const PagedRows& rows,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer out) {
     rows.demand_valid("rows");
     const Index length = rows.stop - rows.start;
     pool.fit("pool", rows.num_blocks, rows.block_size);
@@ -45,11 +45,11 @@ void gather_host_read(
 /// Memory: pool (device), rows_buffer (pageable).
 template <class Backend>
 void gather_host_write(
-        Backend& backend,
-        const PagedRows& rows,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer rows_buffer) {
+    Backend& backend,
+    const PagedRows& rows,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer rows_buffer) {
     rows.demand_distinct("rows");
     const Index length = rows.stop - rows.start;
     pool.fit("pool", rows.num_blocks, rows.block_size);

@@ -24,12 +24,12 @@ namespace kvstage {
 /// Memory: pool (device), stage (pinned), out (pageable).
 template <class Backend>
 void per_block_read(
-        Backend& backend,
-        const PagedRows& rows,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer stage,
-        Buffer out) {
+    Backend& backend,
+    const PagedRows& rows,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer stage,
+    Buffer out) {
     rows.demand_valid("rows");
     const Index size = rows.block_size;
     const Index start = rows.start;
@@ -58,12 +58,12 @@ void per_block_read(
 /// Memory: pool (device), stage (pinned), rows_buffer (pageable).
 template <class Backend>
 void per_block_write(
-        Backend& backend,
-        const PagedRows& rows,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer stage,
-        Buffer rows_buffer) {
+    Backend& backend,
+    const PagedRows& rows,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer stage,
+    Buffer rows_buffer) {
     rows.demand_distinct("rows");
     const Index size = rows.block_size;
     const Index start = rows.start;

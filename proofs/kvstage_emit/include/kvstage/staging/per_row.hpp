@@ -24,12 +24,12 @@ namespace kvstage {
 /// Memory: pool (device), stage (pinned), out (pageable).
 template <class Backend>
 void per_row_read(
-        Backend& backend,
-        const PagedRows& rows,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer stage,
-        Buffer out) {
+    Backend& backend,
+    const PagedRows& rows,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer stage,
+    Buffer out) {
     rows.demand_valid("rows");
     const Index length = rows.stop - rows.start;
     pool.fit("pool", rows.num_blocks, rows.block_size);
@@ -54,12 +54,12 @@ void per_row_read(
 /// Memory: pool (device), stage (pinned), rows_buffer (pageable).
 template <class Backend>
 void per_row_write(
-        Backend& backend,
-        const PagedRows& rows,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer stage,
-        Buffer rows_buffer) {
+    Backend& backend,
+    const PagedRows& rows,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer stage,
+    Buffer rows_buffer) {
     rows.demand_distinct("rows");
     const Index length = rows.stop - rows.start;
     pool.fit("pool", rows.num_blocks, rows.block_size);

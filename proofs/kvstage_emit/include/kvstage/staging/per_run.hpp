@@ -39,13 +39,13 @@ inline Run joined(const Run& last, const Run& following) {
 /// Memory: pool (device), stage (pinned), out (pageable).
 template <class Backend>
 void per_run_read(
-        Backend& backend,
-        const PagedRows& rows,
-        Index most,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer stage,
-        Buffer out) {
+    Backend& backend,
+    const PagedRows& rows,
+    Index most,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer stage,
+    Buffer out) {
     rows.demand_valid("rows");
     demand_at_least("most", most, 1);
     if (most > rows.block_size) {
@@ -108,13 +108,13 @@ void per_run_read(
 /// Memory: pool (device), stage (pinned), rows_buffer (pageable).
 template <class Backend>
 void per_run_write(
-        Backend& backend,
-        const PagedRows& rows,
-        Index most,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer stage,
-        Buffer rows_buffer) {
+    Backend& backend,
+    const PagedRows& rows,
+    Index most,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer stage,
+    Buffer rows_buffer) {
     rows.demand_distinct("rows");
     demand_at_least("most", most, 1);
     if (most > rows.block_size) {

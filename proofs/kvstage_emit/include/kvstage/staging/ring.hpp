@@ -28,14 +28,14 @@ namespace kvstage {
 /// Memory: pool (device), stage (pinned), out (pageable).
 template <class Backend>
 void ring_read(
-        Backend& backend,
-        const PagedRows& rows,
-        Index slots,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer stage,
-        Buffer out,
-        const std::vector<typename Backend::Event>& filled) {
+    Backend& backend,
+    const PagedRows& rows,
+    Index slots,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer stage,
+    Buffer out,
+    const std::vector<typename Backend::Event>& filled) {
     rows.demand_valid("rows");
     demand_at_least("slots", slots, 1);
     const Index size = rows.block_size;
@@ -75,14 +75,14 @@ void ring_read(
 /// Memory: pool (device), stage (pinned), rows_buffer (pageable).
 template <class Backend>
 void ring_write(
-        Backend& backend,
-        const PagedRows& rows,
-        Index slots,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer stage,
-        Buffer rows_buffer,
-        const std::vector<typename Backend::Event>& sent) {
+    Backend& backend,
+    const PagedRows& rows,
+    Index slots,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer stage,
+    Buffer rows_buffer,
+    const std::vector<typename Backend::Event>& sent) {
     rows.demand_distinct("rows");
     demand_at_least("slots", slots, 1);
     const Index size = rows.block_size;

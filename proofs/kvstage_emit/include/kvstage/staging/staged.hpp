@@ -25,12 +25,12 @@ namespace kvstage {
 /// Memory: pool (device), stage (pinned), out (pageable).
 template <class Backend>
 void staged_read(
-        Backend& backend,
-        const PagedRows& runs,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer stage,
-        Buffer out) {
+    Backend& backend,
+    const PagedRows& runs,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer stage,
+    Buffer out) {
     runs.demand_valid("runs");
     const Index size = runs.block_size;
     const Index start = runs.start;
@@ -58,12 +58,12 @@ void staged_read(
 /// Memory: pool (device), stage (pinned), rows (pageable).
 template <class Backend>
 void staged_write(
-        Backend& backend,
-        const PagedRows& runs,
-        typename Backend::Stream copy_stream,
-        Buffer pool,
-        Buffer stage,
-        Buffer rows) {
+    Backend& backend,
+    const PagedRows& runs,
+    typename Backend::Stream copy_stream,
+    Buffer pool,
+    Buffer stage,
+    Buffer rows) {
     runs.demand_distinct("runs");
     const Index size = runs.block_size;
     const Index start = runs.start;
