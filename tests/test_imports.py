@@ -11,7 +11,13 @@ import pytest
 
 from tests.support.paths import ROOT
 
-ROOTS = {"kvstage_model": "model", "kvstage": "impl", "pytest_kvstage": "impl", "kvstage_proofs": "proofs", "kvstage_emit": "proofs"}
+ROOTS = {
+    "kvstage_model": "model",
+    "kvstage": "impl",
+    "pytest_kvstage": "impl",
+    "kvstage_proofs": "proofs",
+    "kvstage_emit": "proofs",
+}
 
 ALLOWED = {
     # kvstage_model: the ground

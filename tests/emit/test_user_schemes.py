@@ -81,6 +81,8 @@ def scheme(turns: Annotated[int, AtLeast(0)], free: Flags) -> Scheme:
         ("yield SyncEvent(Event('e', 2 * i + 1))", "how many events 'e' has is not plain"),
         ("if free(i): yield SyncStream('s')", "a flag decides before its query has answered"),
         ("for k in range(3): break", "a loop with break"),
+        ("for k in range(3): pass\n        x = k", "'k' is read after its loop"),
+        ("x = (i < 2) == 1", "a condition is compared with what is none"),
         ("import os", "there is no C++ for 'import os'"),
         ("unknown()", "the name 'unknown' stands for nothing here"),
     ],
@@ -92,6 +94,20 @@ def test_what_has_no_cpp_is_refused_by_its_line(line: str, words: str, tmp_path:
         text(file, "scheme")
     assert words in str(refused.value)
     assert str(refused.value).startswith(f"{file}:12: ")
+
+
+def test_conditions_are_compared_as_conditions(tmp_path: Path) -> None:
+    file = tmp_path / "scheme.py"
+    line = "if (i < 2) == (turns < 3): yield SyncStream('s')"
+    file.write_text(STEP.replace("{line}", line), encoding="utf-8")
+    assert "if ((i < 2) == (turns < 3)) {" in text(file, "scheme")
+
+
+def test_a_word_of_cpp_is_no_name(tmp_path: Path) -> None:
+    file = tmp_path / "scheme.py"
+    file.write_text(STEP.replace("{line}", "pass").replace("turns", "new"), encoding="utf-8")
+    with pytest.raises(EmitError, match="'new' is a word of C\\+\\+"):
+        text(file, "scheme")
 
 
 def test_without_such_a_line_it_is_written(tmp_path: Path) -> None:

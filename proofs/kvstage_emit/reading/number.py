@@ -112,6 +112,19 @@ class Truth(Expression):
     def __or__(self, other: object) -> "Truth":
         return self._with(other, "||", OR, lambda a, b: a | b)
 
+    def __eq__(self, other: object) -> "Truth":  # type: ignore[override]
+        return self._same(other, "==", lambda a, b: a == b)
+
+    def __ne__(self, other: object) -> "Truth":  # type: ignore[override]
+        return self._same(other, "!=", lambda a, b: a != b)
+
+    def _same(self, other: object, sign: str, combine: Callable[[Any, Any], Any]) -> "Truth":
+        if not isinstance(other, Truth | bool):
+            raise EmitError("a condition is compared with what is none")
+        return Truth(self.knowledge, f"{self.bound(PLUS)} {sign} {bound(other, PLUS)}", EQUAL, self._both(other, combine))
+
+    __hash__ = Expression.__hash__
+
     def __invert__(self) -> "Truth":
         return Truth(self.knowledge, f"!{self.bound(UNARY)}", UNARY, self._not())
 

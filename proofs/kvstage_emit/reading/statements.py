@@ -209,6 +209,8 @@ class Reader(Functions):
         first, past = (0, ends[0]) if len(ends) == 1 else ends[:2]
         if len(ends) > 2 or not isinstance(statement.target, ast.Name):
             raise EmitError("a range with a step, or a loop over several names: there is no C++ for it here")
+        if statement.target.id in after:
+            raise EmitError(f"{statement.target.id!r} is read after its loop: in C++ it has ended")
         changed = sorted(bound_names(statement.body) & needed(statement.body, after) - {statement.target.id})
         at, fresh = len(self.lines.written), {name: self.lines.fresh(name) for name in changed}
         for name, variable in fresh.items():

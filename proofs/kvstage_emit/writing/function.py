@@ -9,7 +9,7 @@ from kvstage_model.language.parameters import SchemeFunction, declared
 from kvstage_model.language.scheme import CALLER, Phase, Scheme, Session
 
 from ..reading.expressions import Fork
-from ..reading.lines import INDENT, Line, Lines, indented, text, useful
+from ..reading.lines import INDENT, KEYWORDS, Line, Lines, indented, text, useful
 from ..reading.number import Number, Truth
 from ..reading.refusal import EmitError
 from ..reading.values import Readable
@@ -30,6 +30,9 @@ class Function:
 
 def written(function: SchemeFunction, name: str, doc: str) -> Function:
     """A scheme function as C++. Raises EmitError, with the line, for what has none."""
+    words = [each for each in (name, *(parameter.name for parameter in declared(function))) if each in KEYWORDS]
+    if words:
+        raise EmitError(f"{words[0]!r} is a word of C++, or of the header's own: give it another name")
     passes: list[Writer] = []
     lines, arguments = _body(function, (), passes)
     needs = passes[-1]
