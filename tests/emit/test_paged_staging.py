@@ -12,6 +12,7 @@ from tests.support.emitted import HEADERS, compiled
 from tests.support.paths import ROOT
 
 EXAMPLE = ROOT / "examples" / "cpp" / "paged_staging"
+needs_the_runtime = pytest.mark.skipif(find_spec("kvstage_cpp") is None, reason="needs kvstage_cpp, the CUDA runtime without a GPU")
 LEG = re.compile(r"^(.{28}) +(\d+) copies +(\d+) synchronizes +[\d.]+ ms  (.*)$", re.MULTILINE)
 
 
@@ -32,20 +33,32 @@ def test_both_loops_bring_equal_bytes_and_the_hoisted_one_does_not(compiler: str
     assert re.search(r"^the step's load, copies on a thread: [\d.]+ ms row by row, [\d.]+ ms by block$", run.stdout, re.MULTILINE)
 
 
-@pytest.mark.skipif(find_spec("kvstage_cpp") is None, reason="needs kvstage_cpp, the CUDA runtime without a GPU")
-@pytest.mark.parametrize(("which", "code"), [("row", 0), ("block", 0), ("hoisted", 1)])
-def test_the_judge_passes_the_loops_and_finds_the_hoisted_wait_with_both_lines(which: str, code: int, tmp_path: Path) -> None:
-    from kvstage_cpp.build import Toolchain, build
-
-    program = build([EXAMPLE / "on_cuda.cpp"], Toolchain(sanitizer="thread"), tmp_path, "-I", str(HEADERS))
-    command = [sys.executable, "-m", "kvstage_proofs", "cpp", "run", "--", str(program), which]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == code, run.stdout + run.stderr
-    assert run.stdout.count("RACE") == code
-    if code:
+@needs_the_runtime
+@pytest.mark.parametrize(("which", "races"), [("row", 0), ("block", 0), ("hoisted", 1)])
+def test_the_judge_passes_the_loops_and_finds_the_hoisted_wait_with_both_lines(which: str, races: int, tmp_path: Path) -> None:
+    run = judged(EXAMPLE / "on_cuda.cpp", tmp_path, which)
+    assert run.returncode == races, run.stdout + run.stderr
+    assert run.stdout.count("RACE") == races
+    if races:
         first, second = _line("on_cuda.cpp", "cudaMemcpyAsync"), _line("caches.hpp", "std::memcpy(&half")
         assert f"first:  on_cuda.cpp:{first}: cudaMemcpyAsync(" in run.stdout
         assert f"second: caches.hpp:{second}: std::memcpy(&half" in run.stdout
+
+
+@needs_the_runtime
+def test_the_judge_passes_the_emitted_ring_over_the_cuda_backend(tmp_path: Path) -> None:
+    run = judged(Path(__file__).parent / "on_cuda_backend.cpp", tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.startswith("clean: ")
+
+
+def judged(source: Path, folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """A program with the runtime, under all schedules of the judge."""
+    from kvstage_cpp.build import Toolchain, build
+
+    program = build([source], Toolchain(sanitizer="thread"), folder, "-I", str(HEADERS))
+    command = [sys.executable, "-m", "kvstage_proofs", "cpp", "run", "--", str(program), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def _line(file: str, words: str) -> int:
