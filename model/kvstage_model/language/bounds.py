@@ -37,7 +37,7 @@ def bounds(operation: Operation, row: int, other: int) -> Iterator[Clause]:
 
 
 def unaddressed(operation: Operation) -> Iterator[Clause]:
-    """The demand that the host touches no memory of the device, where an operation breaks it."""
+    """The demand that the host touches no memory of the device, if an operation breaks it."""
     if not isinstance(operation, Later):
         for access in (*reads(operation), *writes(operation)):
             if access.buffer.memory is Memory.DEVICE:

@@ -12,7 +12,7 @@ from .partitions import Piece, Pieces, Runs
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clause:
-    """One sentence: where the premise holds, the conclusion holds."""
+    """One sentence: if the premise holds, the conclusion holds."""
 
     name: str
     premise: bool
@@ -29,7 +29,7 @@ def contract(parts: Pieces[Piece], i: int, j: int, position: int) -> Iterator[Cl
 
 
 def distinct(parts: Pieces[Piece], i: int, j: int, position: int, other: int) -> Iterator[Clause]:
-    """What it promises beside where no block occurs twice in the table, for any two parts and any two rows."""
+    """What it promises beside if no block occurs twice in the table, for any two parts and any two rows."""
     yield from of_two_rows(parts, position, other)
     if isinstance(parts, Runs):
         yield from of_two_runs(parts, i, j)
@@ -93,14 +93,14 @@ def of_part_and_row(parts: Pieces[Piece], i: int, position: int) -> Iterator[Cla
 
 
 def of_two_rows(parts: Pieces[Piece], position: int, other: int) -> Iterator[Clause]:
-    """What is promised of two rows where no block occurs twice in the table."""
+    """What is promised of two rows if no block occurs twice in the table."""
     (slot, row), (other_slot, other_row) = parts.address(position), parts.address(other)
     one_address = is_row(parts, position) & is_row(parts, other) & (slot == other_slot) & (row == other_row)
     yield Clause("different rows lie at different addresses", one_address, position == other)
 
 
 def of_two_runs(runs: Runs, i: int, j: int) -> Iterator[Clause]:
-    """What is promised of two runs where no block occurs twice in the table."""
+    """What is promised of two runs if no block occurs twice in the table."""
     first, second = runs.part(i), runs.part(j)
     both = is_part(runs, i) & is_part(runs, j) & (i != j)
     before = first.start + first.count <= second.start

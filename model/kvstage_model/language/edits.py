@@ -13,7 +13,7 @@ Edit: TypeAlias = Callable[[Scheme], Scheme]
 
 @dataclass(frozen=True)
 class Named:
-    """The operations of one kind, on one stream and of one event where they are given. Never "the n-th": branches renumber."""
+    """The operations of one kind, on one stream and of one event if they are given. Never "the n-th": branches renumber."""
 
     kind: type
     stream: str | None = None
@@ -47,7 +47,7 @@ def orderings(scheme: Scheme) -> tuple[Named, ...]:
 
 
 def placed_orderings(scheme: Scheme) -> tuple[tuple[Named, str], ...]:
-    """The same, each with the name of the phase that issues it: a wait of the loop and one behind it may share a name."""
+    """The same, each with the name of the phase that issues it: a wait of the loop and one after it may share a name."""
     issued = ((operation, phase.name) for phase in scheme.phases for i in range(phase.steps) for operation in phase.step(i))
     return tuple(dict.fromkeys((Named.of(operation), phase) for operation, phase in issued if isinstance(operation, Ordering)))
 
@@ -68,7 +68,7 @@ def without(named: Named, phase: str | None = None) -> Edit:
 
 
 def right_after(named: Named, other: type) -> Edit:
-    """Move operations behind the next operation of another kind in their step, or behind the one before them."""
+    """Move operations after the next operation of another kind in their step, or after the one before them."""
 
     def reorder(operations: Iterable[Operation]) -> Iterator[Operation]:
         listed = list(operations)

@@ -31,7 +31,7 @@ def joined(last: Run, following: Run) -> Run:
 def merged(rows: PagedRows, most: Positive) -> Runs:
     """One run for each stretch of rows that lie side by side in the pool, of up to `most` rows or one block.
 
-    The pool is one slot of num_blocks * block_size rows: only where no bytes lie between its blocks.
+    The pool is one slot of num_blocks * block_size rows: only if no bytes lie between its blocks.
     """
     blocks = by_block(rows)
     found: list[Run] = []

@@ -4,7 +4,7 @@
 
 `Runs` stands for every partition of every transfer into runs, `Pieces` for every partition, `PagedRows` for every
 transfer, `IntoLarger` and `IntoSmaller` for every one between two pools, an annotated `int` for every number of its
-range: one for each call, or one for all calls where a buffer that is kept is as large as it says. `Distinct[...]` promises
+range: one for each call, or one for all calls if a buffer that is kept is as large as it says. `Distinct[...]` promises
 that no pool block occurs twice in the table.
 
 All `Runs`, `Pieces` and `PagedRows` of a scheme are transfers of one pool, and all cuts have one longest part: what is proved
@@ -112,7 +112,7 @@ def _stated(function: Callable[..., Any]) -> Iterator[Parameter]:
         return
     try:
         hints = get_type_hints(function, include_extras=True)
-    except (TypeError, NameError):  # an object that is called, or a name that nobody knows
+    except (TypeError, NameError):  # an object that is called, or a name that nothing defines
         return
     for name in signature(function).parameters:
         with suppress(ParameterError):

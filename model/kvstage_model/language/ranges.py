@@ -22,7 +22,7 @@ ANSWER = ".answer"
 
 @dataclass(frozen=True)
 class Flags:
-    """Answers that nobody can foresee, such as those of queries: 1 or 0 for each step. A scheme declares them as a parameter.
+    """Answers that no one can foresee, such as those of queries: 1 or 0 for each step. A scheme declares them as a parameter.
 
     Each query of a step needs flags of its own, and so do the queries of each loop of a session.
     """

@@ -40,7 +40,7 @@ class Result:
     """What a call promises: each row of the transfer arrives at its place, and nothing else changes.
 
     Row `position` lies in the pool at `address(position)`, and at the host in slot 0, row `position`, or at
-    `host_address(position)` where the host has a pool too. `step(position)` names the step that brings it to its place,
+    `host_address(position)` if the host has a pool too. `step(position)` names the step that brings it to its place,
     and with two pools `first(step)` the first row that a step moves: hints for the proof, never trusted. The caller who
     uses the target, and overwrites the source, is the host, or kernels of the stream that `target_on` and `source_on` name.
     """
@@ -129,7 +129,7 @@ class Scheme:
         return replace(self, name=name, step=step, prologue=prologue, epilogue=epilogue)
 
     def in_call(self, operation: Operation, call: int) -> Operation:
-        """The operation as call number `call` issues it: with events of its own, where each call makes fresh ones."""
+        """The operation as call number `call` issues it: with events of its own, if each call makes fresh ones."""
         if self.fresh_events and isinstance(operation, RecordEvent | SyncEvent | WaitEvent | QueryEvent | Post | Take):
             return replace(operation, event=Event(operation.event.name, operation.event.index, call))
         return operation

@@ -63,9 +63,9 @@ class Moment(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """`earlier` of the first operation comes no later than `later` of the second one, where `when` holds.
+    """`earlier` of the first operation comes no later than `later` of the second one, if `when` holds.
 
-    With `last_record`, only where the first one is the last record of its event before the second one, or where all
+    With `last_record`, only if the first one is the last record of its event before the second one, or if all
     records of that event are on one stream: then an earlier record has ended before the last one has (A3).
     """
 
@@ -78,7 +78,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Own:
-    """The order of two moments of one operation; `strict` where something happens in between."""
+    """The order of two moments of one operation; `strict` if something happens in between."""
 
     axiom: str
     earlier: Moment
@@ -97,7 +97,7 @@ def own(operation: Operation) -> Iterator[Own]:
 
 
 def edges(first: Operation, second: Operation) -> Iterator[Edge]:
-    """What follows where the host issues `first` before `second`."""
+    """What follows if the host issues `first` before `second`."""
     yield Edge("A1", Moment.ISSUE if isinstance(first, Later) else Moment.END, Moment.ISSUE)
     if isinstance(first, Release) and isinstance(second, Acquire):
         yield Edge("A7", Moment.END, Moment.END, covers(second.target, first.target))

@@ -1,6 +1,6 @@
 """What to do about a race: the order that is missing, in words, and the waits that would supply it.
 
-A wait is proposed only where it helps: each candidate is put into the program, and the race finder must then find the
+A wait is proposed only if it helps: each candidate is put into the program, and the race finder must then find the
 two accesses apart. It speaks of this program alone; whether the scheme is right with it, a proof must say.
 """
 
@@ -48,7 +48,7 @@ class Advice:
 
 
 def lines(program: Sequence[Issued], race: Race) -> Iterator[str]:
-    """What is missing, and below it the waits that would supply it, one a line, where there are any."""
+    """What is missing, and below it the waits that would supply it, one a line, if there are any."""
     yield missing_edge(program, race)
     proposed = advice(program, race)
     if proposed:
@@ -69,7 +69,7 @@ def missing_edge(program: Sequence[Issued], race: Race) -> str:
 def advice(program: Sequence[Issued], race: Race) -> tuple[Advice, ...]:
     """The waits that would keep the two accesses of a race apart, those that need nothing else first.
 
-    They hold up whoever performs the second access, or the host, which then issues it later.
+    They hold up what performs the second access, or the host, which then issues it later.
     """
     program = tuple(program[: race.second + 1])  # what is issued later orders nothing that was issued before
     return tuple(proposed for proposed in _candidates(program, race) if _apart(proposed, program, race))
@@ -137,7 +137,7 @@ def _apart(proposed: Advice, program: Sequence[Issued], race: Race) -> bool:
 
 
 def too_late(program: Sequence[Issued], race: Race) -> int | None:
-    """The first wait behind the second access, in its call and by who should have waited, by whose end the first has ended."""
+    """The first wait after the second access, in its call and by who should have waited, by whose end the first has ended."""
     call, agent, order = program[race.second].call, _waiter(program[race.second]), HappensBefore(program)
     behind = (k for k in range(race.second + 1, len(program)) if program[k].call == call)
     waits = (k for k in behind if isinstance(program[k].operation, WAITS) and program[k].agent == agent)

@@ -49,7 +49,7 @@ class TouchedRows:
 
 
 def _cut(starts: list[int], pieces: list[Piece], start: int) -> int:
-    """The piece that begins at `start`, which is made where there is none."""
+    """The piece that begins at `start`, which is made if there is none."""
     at = bisect_left(starts, start)
     if at == len(starts) or starts[at] != start:
         starts.insert(at, start)

@@ -15,7 +15,7 @@ from .program import HOST, Issued, describe
 class TraceEvent:
     """Operation number `index` of the program begins or ends.
 
-    `at` is when, in nanoseconds of a clock that all events of the trace share, where it was measured: all are, or none.
+    `at` is when, in nanoseconds of a clock that all events of the trace share, if it was measured: all are, or none.
     """
 
     index: int
