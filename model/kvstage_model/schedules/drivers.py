@@ -56,7 +56,7 @@ def delays(run: Callable[[Schedule], T]) -> Iterator[tuple[Schedule, T]]:
 
     Every two accesses that may overlap do overlap in one of these runs. What code issues that asks events may depend on the
     answers, so such code also runs with two operations held back at once, for up to MOST_PAIRS pairs of those that issue order
-    has. `run` must drain its machine. Raises NothingAsynchronousError where nothing was issued on a stream.
+    has. `run` must drain its machine. Raises NothingAsynchronousError if nothing was issued on a stream.
     """
     counting = _Counting()
     result = run(counting)

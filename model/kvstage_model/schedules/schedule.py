@@ -21,7 +21,7 @@ class Move:
     """What may happen next: the host goes on, or a stream does half of the bytes of its oldest work.
 
     `stream` is None for the host. `number` counts asynchronous operations as issued, from 0, over all streams;
-    `half` is 0 where it begins, 1 where it ends. Both are 0 for the host. `needed`: the host is blocked until this has happened.
+    `half` is 0 when it begins, 1 when it ends. Both are 0 for the host. `needed`: the host is blocked until this has happened.
     `asks`, of the host: it is about to ask an event, so that what it does next may depend on the answer.
     """
 
@@ -43,14 +43,14 @@ class Schedule(Protocol):
     """Decides who goes on. Asked before each action of the host, and again after each move of a stream."""
 
     def choose(self, moves: tuple[Move, ...]) -> Move:
-        """One of `moves`, which is never empty: the host first where it isn't blocked, then busy streams by first use."""
+        """One of `moves`, which is never empty: the host first if it isn't blocked, then busy streams by first use."""
 
 
 class IssueOrder:
-    """Streams do everything at once: what a run looks like where nothing is really asynchronous."""
+    """Streams do everything at once: what a run looks like if nothing is really asynchronous."""
 
     def choose(self, moves: tuple[Move, ...]) -> Move:
-        """A stream where one is busy."""
+        """A stream if one is busy."""
         return _eager(moves)
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class Late:
     """Nothing happens on a stream before the host is blocked, and then only what it waits for."""
 
     def choose(self, moves: tuple[Move, ...]) -> Move:
-        """The host where it can go on, or else what it needs; a machine that does not say what that is moves its first stream."""
+        """The host if it can go on, or else what it needs; a machine that does not say what that is moves its first stream."""
         return next((move for move in moves if move.stream is None or move.needed), moves[0])
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class ReplayError(Exception):
 
 
 class Replay:
-    """The order of a trace, move by move. Where it is used up, streams finish as the host needs it.
+    """The order of a trace, move by move. When it is used up, streams finish as the host needs it.
 
     Use a new one for each run. Raises ReplayError if the run can't follow.
     """

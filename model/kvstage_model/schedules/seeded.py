@@ -50,5 +50,5 @@ def seeded(run: Callable[[Schedule], T], seed: int, runs: int) -> Iterator[tuple
 
 
 def draw_seed() -> int:
-    """A seed that nobody chose. Print it."""
+    """A seed that the caller did not choose. Print it."""
     return random.SystemRandom().randrange(LARGEST_SEED)

@@ -90,7 +90,7 @@ def _scattered(name: str, rows: PagedRows, memory: Memory) -> Scheme:
 def gather_read(pieces: Pieces[Piece], device_slots: Positive, pinned_slots: Positive) -> Scheme:
     """A kernel packs a piece into a device slot, a copy moves it to a pinned slot, the host takes it late.
 
-    The event `free` is needed where there are fewer device slots than pinned ones, and only there: else the host took the
+    The event `free` is needed if there are fewer device slots than pinned ones, and only then: else the host took the
     piece, and so waited for its copy, before its device slot is packed again. It is kept, since the caller picks the depths.
     """
     pool, out = pool_of(pieces), Buffer("out", Memory.PAGEABLE, 1, pieces.length)

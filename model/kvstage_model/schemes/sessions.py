@@ -2,7 +2,7 @@
 
 A ring session is one turn of an engine: its kernels write the pool, rows are read from it, kernels read and write it, rows
 are written back, kernels read it. Staging slots are shared by reads and writes, and used again in every turn. All edges
-to and from the caller's kernels are events; `removals` shows that none of them can be left out.
+to and from the caller's kernels are events; `t5_removals` shows that none of them can be left out.
 """
 
 from collections.abc import Iterator

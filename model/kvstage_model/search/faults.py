@@ -50,7 +50,7 @@ def out_of_bounds(calls: tuple[Scheme, ...], values: str) -> Counterexample | No
 
 
 def _broken_demand(issued: Issued) -> str | None:
-    beyond = () if issued.phase == CALLER else unaddressed(issued.operation)  # the caller stands for whoever may come
+    beyond = () if issued.phase == CALLER else unaddressed(issued.operation)  # the caller stands for any code that may come
     return broken_bound(issued.operation) or next((clause.name for clause in beyond), None)
 
 

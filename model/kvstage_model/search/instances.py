@@ -124,7 +124,7 @@ MOST_ROWS = 3
 MOST_CALLS = 2
 """Calls of the longest sequence that is tried."""
 LONGEST = 8
-"""Rows of the longest transfer that is tried at all, a row a block: a ring is used again only where it has fewer slots."""
+"""Rows of the longest transfer that is tried at all, a row a block: a ring is used again only if it has fewer slots."""
 MOST_ANSWERS = 10
 """Answers of queries, over all steps and flags, of which every sequence is tried."""
 Values: TypeAlias = dict[str, Any]

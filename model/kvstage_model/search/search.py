@@ -53,7 +53,7 @@ Fault = Callable[[tuple[Scheme, ...], str], Counterexample | None]
 
 
 def search(function: SchemeFunction, fault: Fault, most: int | None = None) -> Counterexample | None:
-    """The first small instance with a fault, by rows over all calls; None where none has, of the first `most` of them, or of
+    """The first small instance with a fault, by rows over all calls; None if none has, of the first `most` of them, or of
     MOST_INSTANCES.
     """
     pairs = 0

@@ -1,6 +1,6 @@
 """Labelled memory for the simulator: each cell says whose bytes it holds, in two halves.
 
-A copy moves one half of each cell when it begins and the other one when it ends, so a cell that somebody touched in
+A copy moves one half of each cell when it begins and the other one when it ends, so a cell that was touched in
 between holds halves of two items: it is torn.
 """
 

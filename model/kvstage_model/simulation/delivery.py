@@ -1,6 +1,6 @@
 """Labelled memory for the simulator: each cell says whose bytes it holds, in two halves.
 
-A copy moves one half of each cell when it begins and the other one when it ends, so a cell that somebody touched in
+A copy moves one half of each cell when it begins and the other one when it ends, so a cell that was touched in
 between holds halves of two items: it is torn.
 """
 
@@ -31,7 +31,7 @@ class Wrong:
 
 
 class DeliveryCheck:
-    """Compares what a call delivers with what its source rows held when it began. One judge for one call.
+    """Compares what a call delivers with what its source rows held when it began. One check for one call.
 
     `memory` is what there would be if each operation happened when it was issued: what the caller is promised.
     """
@@ -50,11 +50,11 @@ class DeliveryCheck:
             self._untouched = {cell: memory.content(cell) for cell in others}
 
     def found(self, rows: Access) -> Iterator[Wrong]:
-        """The caller is about to write rows of his own: the call has left alone what he finds there."""
+        """The caller is about to write rows of its own: the call has left alone what it finds there."""
         yield from self._changed(cells(rows))
 
     def overwritten(self, rows: Access) -> None:
-        """The caller wrote rows of his own: these are as they should be now."""
+        """The caller wrote rows of its own: these are as they should be now."""
         for cell in cells(rows):
             if cell in self._untouched:
                 self._untouched[cell] = self._memory.content(cell)

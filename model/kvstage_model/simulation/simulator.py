@@ -51,7 +51,7 @@ class Simulation:
 def simulate(calls: Sequence[Scheme], schedule: Schedule) -> Simulation:
     """Runs concrete schemes, one call after the other, and after each its caller, under one schedule.
 
-    Buffers of the same name are the same memory in every call. Raises BoundsError before anything runs where an
+    Buffers of the same name are the same memory in every call. Raises BoundsError before anything runs if an
     operation leaves its buffers.
     """
     program = unroll(calls)
@@ -144,7 +144,7 @@ class _Run:
         self._happen(self._memory, operation, index, (half,))
 
     def _written(self, release: Release, index: int, half: int) -> None:
-        """Somebody else writes released rows, and is done after the second half."""
+        """The other party writes released rows, and is done after the second half."""
         self._happen(self._memory, release, index, (half,))
         if half == 1:
             self._returned.add(index)
