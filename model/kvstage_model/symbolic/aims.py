@@ -1,6 +1,6 @@
 """Where the other half of a wait is looked for: the steps whose records, releases or work it is meant for.
 
-A scheme may say it, as the `aim` of a wait. Where it does not, the step of the same number is looked at in each other phase that
+A scheme may say it, as the `aim` of a wait. If it does not, the step of the same number is looked at in each other phase that
 does what the wait waits for. Whatever is found is only put into a window: a hint, never trusted.
 """
 

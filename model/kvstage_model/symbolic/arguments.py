@@ -60,7 +60,7 @@ def _kept_buffers(world: World, build: Callable[[], Scheme]) -> list[tuple[Term,
 
 
 def check_layouts(function: SchemeFunction, same: Container[str]) -> None:
-    """Raises UnsupportedError where the slots of a kept buffer lie elsewhere in another call: it is the same memory.
+    """Raises UnsupportedError if the slots of a kept buffer lie elsewhere in another call: it is the same memory.
 
     A slot lies at its number times the rows of a slot, so those must be as many in all calls, or there is one slot.
     """
@@ -150,7 +150,7 @@ def any_pair(world: World, name: str, call: int, kind: type[AnyPair], distinct: 
 def _any_table(
     world: World, name: str, call: int, num_blocks: int, touches: Callable[[int], bool], distinct: bool
 ) -> Callable[[int], int]:
-    """Any table whose touched blocks are in the pool; where they are distinct, no two of them are one."""
+    """Any table whose touched blocks are in the pool; if they are distinct, no two of them are one."""
     blocks = world.function(name, 2)
     seen: list[int] = []
 

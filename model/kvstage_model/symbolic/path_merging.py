@@ -1,6 +1,6 @@
 """Merging of paths: one list of operations for all paths of a step, each with the condition under which it happens.
 
-Operations of different paths become one where they agree in everything but their numbers; those become `If` terms.
+Operations of different paths become one if they agree in everything but their numbers; those become `If` terms.
 Unmerged, the number of pairs to judge grows with the square of the number of paths.
 """
 

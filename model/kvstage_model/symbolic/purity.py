@@ -53,7 +53,7 @@ METACLASSES = (type, ABCMeta, enum.EnumMeta, type(typing.Protocol))
 TEXT_METHODS = ("count", "endswith", "format", "get", "index", "items", "join", "keys", "startswith", "values")
 """Methods of strings, tuples and mappings, none of which changes anything."""
 AS_TEXT = ("__format__", "__repr__", "__str__")
-"""What Python asks of an object where a text makes text of it."""
+"""What Python asks of an object when a text makes text of it."""
 LANGUAGE = frozenset(
     name for kind in vars(language).values() if isinstance(kind, type) for name in members_of(kind) if not name.startswith("__")
 )
@@ -170,7 +170,7 @@ class _Look:
                 value = names[root]
                 break
         else:
-            return  # Python raises NameError where it gets there
+            return  # Python raises NameError when it gets there
         name = repr(root)
         while attributes and isinstance(value, ModuleType):
             name = repr(f"{root}.{attributes[0]}")

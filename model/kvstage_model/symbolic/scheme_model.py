@@ -174,7 +174,7 @@ class SchemeModel:
     def on_one_stream(self, record: Operation) -> bool:
         """Whether all records of an event are on one stream, so that an earlier one has ended before the last one has.
 
-        Events of one name are told apart by their index where two records of it on two streams provably differ in it.
+        Events of one name are told apart by their index if two records of it on two streams provably differ in it.
         """
         event = event_of(record)
         assert event is not None, "only a record has an edge that depends on its being the last one"

@@ -1,6 +1,6 @@
 """The source text of a function that runs: found by its code object, and compared with it.
 
-What is read must be what runs: the file's text is compiled again, and a function counts only where its code comes out the same.
+What is read must be what runs: the file's text is compiled again, and a function counts only if its code comes out the same.
 """
 
 import ast

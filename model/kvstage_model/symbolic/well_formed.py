@@ -21,7 +21,7 @@ MOST_OPERATIONS = 100
 
 
 def bounded(operations: Iterable[Operation]) -> Iterator[Operation]:
-    """The operations of a step. Raises UnsupportedError where they don't end soon."""
+    """The operations of a step. Raises UnsupportedError if they don't end soon."""
     for number, operation in enumerate(operations):
         if number == MOST_OPERATIONS:
             raise UnsupportedError(
@@ -59,7 +59,7 @@ def check_operation(world: World, scheme: Scheme, operation: Operation) -> None:
 
 
 def check_as_yielded(operation: Operation) -> None:
-    """Raises UnsupportedError where an operation, or an event of it, is not as a scheme may make it."""
+    """Raises UnsupportedError if an operation, or an event of it, is not as a scheme may make it."""
     if type(operation) not in get_args(Operation):
         raise UnsupportedError(f"a {type(operation).__name__} is a kind of operation of its own: yield those of the language")
     event = event_of(operation)
@@ -71,7 +71,7 @@ def check_as_yielded(operation: Operation) -> None:
 
 
 def check_scheme(scheme: object) -> None:
-    """Raises UnsupportedError where a scheme is of a class of its own, whose parts may be others than those that run."""
+    """Raises UnsupportedError if a scheme is of a class of its own, whose parts may be others than those that run."""
     if type(scheme) not in (Scheme, Session):
         kind = type(scheme).__name__
         raise UnsupportedError(

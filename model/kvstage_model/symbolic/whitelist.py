@@ -99,7 +99,7 @@ IDENTITY = "`is`, which compares objects, and a symbol is another object than a 
 def uses_of(definition: Definition, *, own: bool = False) -> Uses:
     """What a function uses. Raises NotAllowedError for the first thing that has no meaning in the model.
 
-    `own` is for the model's own text, where `isinstance` asks for kinds of operations that its arguments name.
+    `own` is for the model's own text, in which `isinstance` asks for kinds of operations that its arguments name.
     """
     reader = _Reader(own)
     reader.function(definition, ())

@@ -41,7 +41,7 @@ class Window:
                     self._put(call, number, self.world.term(zero))
 
     def at(self, call: int, phase: int, steps: Iterable[int]) -> list[Instance]:
-        """The operations of some steps, put into the window where they were not in it yet."""
+        """The operations of some steps, put into the window if they were not in it yet."""
         found: dict[int, list[Instance]] = {}
         for step in steps:
             term = z3.simplify(self.world.term(step))
@@ -85,7 +85,7 @@ class Window:
         return [*self.world.facts, *(axiom(name, self.world.context) for name in AXIOMS), *self._pairs]
 
     def _ordered(self, first: Instance, second: Instance) -> Term:
-        """What the axioms say where the first one is issued before the second one."""
+        """What the axioms say if the first one is issued before the second one."""
         implied = [
             implication(self._all(*self._by(edge)), first.moment(edge.earlier) <= second.moment(edge.later))
             for edge in edges(first.operation, second.operation)
@@ -97,7 +97,7 @@ class Window:
         return conjunction(self.world.context, formulas)
 
     def _by(self, edge: Edge) -> list[Term]:
-        """When an edge holds, and the axioms that it rests on: where an earlier record counts, its stream must be in order."""
+        """When an edge holds, and the axioms that it rests on: if an earlier record counts, its stream must be in order."""
         names = (edge.axiom, "A3") if edge.last_record else (edge.axiom,)
         return [*(axiom(name, self.world.context) for name in names if name in AXIOMS), self.world.formula(edge.when)]
 

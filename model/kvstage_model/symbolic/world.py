@@ -1,6 +1,6 @@
 """A world: what is known about the symbolic indices of one obligation, and the paths that a scheme takes over them.
 
-Where Python asks for the truth of a condition, the world decides: `paths` runs the scheme once for every feasible
+When Python asks for the truth of a condition, the world decides: `paths` runs the scheme once for every feasible
 sequence of decisions, and `follow` runs it again along one of them, for other indices.
 """
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 MOST_BRANCHES = 40
 """Decisions on one path. A staging step has a handful; a loop over a symbolic number of turns never ends."""
 MOST_PATHS = 256
-"""Paths of one step. More than this is a case analysis that nobody could read."""
+"""Paths of one step. More than this is a case analysis that no one could read."""
 BUDGET = 2_000_000
 """Steps of the solver for the question whether a path is feasible. One that it can't rule out within them is looked at."""
 
@@ -101,7 +101,7 @@ class World:
 
     @property
     def hint(self) -> Term:
-        """Small values of the numbers that were given a least one: where something can hold, it often can with these."""
+        """Small values of the numbers that were given a least one: if something can hold, it often can with these."""
         return z3.And([z3.BoolVal(True, self.context), *self._hints])
 
     def at_least(self, number: int, least: int) -> None:
@@ -110,7 +110,7 @@ class World:
         self._hints.append(self.term(number) == least)
 
     def assume_implied(self, premise: bool, conclusion: bool) -> None:
-        """Add the fact that a conclusion holds where a premise does."""
+        """Add the fact that a conclusion holds if a premise does."""
         self._add(z3.Implies(formula(self, premise), formula(self, conclusion)))
 
     def _add(self, *facts: Term) -> None:

@@ -30,17 +30,17 @@ def track(solver: Any, formulas: Iterable[Term]) -> dict[str, Term]:
 
 
 def conjunction(context: z3.Context, formulas: Sequence[Term]) -> Term:
-    """That all of them hold; true where there are none."""
+    """That all of them hold; true if there are none."""
     return z3.BoolRef(z3.Z3_mk_and(context.ref(), len(formulas), _array(formulas)), context)
 
 
 def disjunction(context: z3.Context, formulas: Sequence[Term]) -> Term:
-    """That one of them holds; false where there are none."""
+    """That one of them holds; false if there are none."""
     return z3.BoolRef(z3.Z3_mk_or(context.ref(), len(formulas), _array(formulas)), context)
 
 
 def implication(premise: Term, conclusion: Term) -> Term:
-    """That the conclusion holds where the premise does."""
+    """That the conclusion holds if the premise does."""
     context = premise.ctx
     return z3.BoolRef(z3.Z3_mk_implies(context.ref(), premise.as_ast(), conclusion.as_ast()), context)
 
