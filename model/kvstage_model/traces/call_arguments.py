@@ -1,4 +1,4 @@
-"""The arguments of a call, written beside its trace: with them, whoever reads it can build the scheme that was called.
+"""The arguments of a call, written beside its trace: with them, its reader can build the scheme that was called.
 
 A `PagedRows` is written with its block table, `Runs` and `Pieces` with the counts of their parts and the place of each
 row. Arguments that break what the scheme's parameters promise are refused: a table with a block twice, a part longer

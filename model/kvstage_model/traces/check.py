@@ -22,7 +22,7 @@ MOST_RUNS = 1200
 NOT_YET = 20
 """What a query that said "not yet" counts for: each is put into the order of all others by itself."""
 AHEAD = 20
-"""How many operations of a scheme are looked at behind those that can be compared, to say what is missing."""
+"""How many operations of a scheme are looked at after those that can be compared, to say what is missing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Violation:
 
 
 def check(trace: Trace, schemes: Scheme | Sequence[Scheme]) -> tuple[Violation, ...]:
-    """All that is wrong with a trace of these calls; of one scheme, where every call was of the same. At most one of each kind.
+    """All that is wrong with a trace of these calls; of one scheme, if every call was of the same. At most one of each kind.
 
     A cut trace may end in the middle of what happens, but its program must be whole. What the caller does (phase
     "caller") is not the scheme's, and may be anything that keeps clear of the scheme's accesses. Raises EmptyTraceError,

@@ -1,4 +1,4 @@
-"""What can be wrong with a trace that somebody hands over."""
+"""What can be wrong with a trace that is handed over."""
 
 
 class TraceError(Exception):
@@ -18,7 +18,7 @@ class TraceTooLargeError(TraceError):
 
 
 class TraceNotAFileError(TraceError):
-    """It is not in a regular file, such as a pipe that nobody may ever write to: reading it might not end."""
+    """It is not in a regular file, such as a pipe that nothing may ever write to: reading it might not end."""
 
 
 class EmptyTraceError(TraceError):

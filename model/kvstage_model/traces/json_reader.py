@@ -22,7 +22,7 @@ from .json_writer import Arguments
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A trace, and the arguments of each of its calls where the file has them: JSON values, not looked at yet."""
+    """A trace, and the arguments of each of its calls if the file has them: JSON values, not looked at yet."""
 
     trace: Trace
     arguments: tuple[Arguments, ...]

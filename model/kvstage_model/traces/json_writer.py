@@ -19,7 +19,7 @@ Arguments = Mapping[str, Any]
 
 
 def as_json(trace: Trace, arguments: Sequence[Arguments] = ()) -> str:
-    """The trace as text, which ends in a newline. `arguments` has those of each call, where it is known what was called.
+    """The trace as text, which ends in a newline. `arguments` has those of each call, if it is known what was called.
 
     Raises ValueError if two buffers of one name differ, and EmptyTraceError if nothing was issued or has happened.
     """

@@ -60,7 +60,7 @@ class Names:
         self.buffers = {found: wanted for found, wanted in self.buffers.items() if wanted not in callers}
 
     def words(self) -> str:
-        """Which names stand for others, where any do."""
+        """Which names stand for others, if any do."""
         others = [f"{found} is the scheme's {wanted}" for found, wanted in self.buffers.items() if found != wanted]
         return f" ({', '.join(others)})" if others else ""
 
@@ -78,7 +78,7 @@ def key(event: Event) -> EventKey:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Operation number `index` of a program is not what the scheme issues there; its length, where the program ends early."""
+    """Operation number `index` of a program is not what the scheme issues there; its length, if the program ends early."""
 
     index: int
     words: str
@@ -108,7 +108,7 @@ def departure(found: Sequence[Issued], wanted: Sequence[Issued], names: Names) -
 
 
 def _event_instead(found: Sequence[Issued], at: int, wanted: Operation, names: Names) -> int:
-    """How many operations wait for a stream through an event of its own; 0 where they don't."""
+    """How many operations wait for a stream through an event of its own; 0 if they don't."""
     record = found[at].operation if at < len(found) else None
     if not (isinstance(wanted, SyncStream) and isinstance(record, RecordEvent) and record.stream == wanted.stream):
         return 0
@@ -171,7 +171,7 @@ def _told(found: Sequence[Issued], at: int, wanted: Sequence[Issued], number: in
 
 
 def _other_buffer(found: Operation, wanted: Operation) -> str | None:
-    """How a buffer differs from the scheme's, where the rows have the same places."""
+    """How a buffer differs from the scheme's, if the rows have the same places."""
     sides = ((*reads(found), *writes(found)), (*reads(wanted), *writes(wanted)))
     for mine, other in zip(*sides, strict=False):
         one, two = mine.buffer, other.buffer

@@ -1,6 +1,6 @@
 """The catalogue: every obligation that `kvstage prove` shows, each with the verdict that it must get.
 
-A scheme must be PROVED. A broken variant must be REFUTED by the theorems that its mistake is against; where a mistake
+A scheme must be PROVED. A broken variant must be REFUTED by the theorems that its mistake is against; if a mistake
 turns out harmless to a theorem, PROVED is what the catalogue states, and that is a finding too.
 """
 
@@ -41,7 +41,7 @@ MISTAKES: tuple[tuple[str, Edit], ...] = (
     ("waiting behind the host's copy", right_after(WAIT, HostCopy)),
     ("waiting once after the loop", out_of_the_loop(WAIT, SyncStream(schemes.STREAM))),
 )
-"""Mistakes with the wait of a staged scheme. A read that waits behind its use, a write that waits behind its refill."""
+"""Mistakes with the wait of a staged scheme. A read that waits after its use, a write that waits after its refill."""
 
 
 def catalogue() -> Iterator[Obligation]:

@@ -1,4 +1,4 @@
-"""What drivers often do and nobody promises: no axiom. Each of these habits hides a mistake, which is shown here.
+"""What drivers often do and nothing promises: no axiom. Each of these habits hides a mistake, which is shown here.
 
 A habit is stated as what it comes to: the host waits for the operation before it goes on.
 """
@@ -54,7 +54,7 @@ def blocking(of: Callable[[Operation], bool]) -> Edit:
 
 
 def unpinned_read(runs: Runs) -> Scheme:
-    """A staged read whose staging buffer nobody pinned, and which nobody waits for."""
+    """A staged read whose staging buffer is not pinned, and which nothing waits for."""
     pool, stage = pool_of(runs), Buffer("stage", Memory.PAGEABLE, 1, runs.longest)
     out = Buffer("out", Memory.PAGEABLE, 1, runs.length)
 
@@ -84,7 +84,7 @@ HABITS = (
 
 
 def verdicts(habit: Habit, theorem: Theorem[SchemeFunction]) -> tuple[Verdict, Verdict]:
-    """The verdicts on the mistake that a habit hides: by the axioms alone, and where the habit is believed."""
+    """The verdicts on the mistake that a habit hides: by the axioms alone, and if the habit is believed."""
     alone = judge(theorem.of(habit.mistake, habit.in_words, expected=Verdict.REFUTED))
     believed = judge(theorem.of(edited(habit.mistake, blocking(habit.of)), habit.in_words))
     return alone.verdict, believed.verdict

@@ -35,7 +35,7 @@ POLLING, BATCHES, LENT = "ring that asks for free slots", "batches of two runs",
 
 
 def polling_write(runs: Distinct[Runs], slots: Positive, free: Flags) -> Scheme:
-    """A ring whose host asks whether the slot is free, and waits for the whole stream only where it is not yet."""
+    """A ring whose host asks whether the slot is free, and waits for the whole stream only if it is not yet."""
     pool, stage = pool_of(runs), Buffer("stage", Memory.PINNED, slots, runs.longest)
     rows = Buffer("rows", Memory.PAGEABLE, 1, runs.length)
 
@@ -71,7 +71,7 @@ def batched_read(runs: Runs) -> Scheme:
 
 
 def lent_ring(slots: Positive, turns: Positive) -> Scheme:
-    """Slots of host memory are filled, copied, and then lent to somebody who may write them until they are taken back."""
+    """Slots of host memory are filled, copied, and then lent to another party, which may write them until they are taken back."""
     device = Buffer("device", Memory.DEVICE, turns, 1)
     stage = Buffer("stage", Memory.PINNED, slots, 1)
 

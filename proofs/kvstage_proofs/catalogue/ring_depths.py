@@ -1,7 +1,7 @@
 """When the `free` event of a gather is needed: iff the device ring is shallower than the pinned one.
 
 A device slot is packed again in the step that comes `device_slots` after the one that packed it before. The host took
-that piece `pinned_slots` - 1 steps after it was packed. Where device_slots >= pinned_slots the host's own wait for the
+that piece `pinned_slots` - 1 steps after it was packed. If device_slots >= pinned_slots the host's own wait for the
 piece lies in between already. The scheme keeps the event, since its depths are the caller's to choose.
 """
 
