@@ -118,7 +118,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _harmless(names: Iterable[str]) -> list[str]:
-    """Somebody's names as a message may show them: the first few, without what would disturb a terminal."""
+    """A file's names as a message may show them: the first few, without what would disturb a terminal."""
     return [name if name.isidentifier() and name.isascii() and len(name) < SHOWN else ascii(name)[:SHOWN] for name in names][
         :MOST_NAMES
     ]

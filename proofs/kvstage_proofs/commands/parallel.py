@@ -51,7 +51,7 @@ def _in_workers(
     progress: Callable[[int], None],
     reviews: tuple[Review, ...],
 ) -> Iterator[Judgement]:
-    # spawn, on every platform: a forked copy of the solver's state and threads is nobody's promise
+    # spawn, on every platform: nothing promises that a forked copy of the solver's state and threads works
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
         asked = {k: pool.submit(_judgement, targets, k, reviews) for k in longest_first(statements)}

@@ -60,7 +60,7 @@ def add(commands: Any) -> None:
 
 
 def _reviews(arguments: argparse.Namespace) -> tuple[Review, ...]:
-    """What is done with each judgement beside reporting it. Raises where it can't be done, before anything is proved."""
+    """What is done with each judgement beside reporting it. Raises if it can't be done, before anything is proved."""
     reviews: list[Review] = []
     if arguments.smt2 is not None:
         try:
@@ -119,7 +119,7 @@ def _judge(targets: tuple[str, ...], verbose: bool, reviews: tuple[Review, ...],
 
 
 def _append_summary(markdown: str) -> None:
-    """Shows the summary of the run on the page of a GitHub job, where there is one."""
+    """Shows the summary of the run on the page of a GitHub job, if there is one."""
     file = os.environ.get(github.SUMMARY)
     if file:
         try:
@@ -130,7 +130,7 @@ def _append_summary(markdown: str) -> None:
 
 
 def _wants_schedule(targets: tuple[str, ...], judgement: Judgement) -> bool:
-    """Whether a schedule is news: of a user's own scheme, of an obligation asked for by name, or where none was expected."""
+    """Whether a schedule is news: of a user's own scheme, of an obligation asked for by name, or if none was expected."""
     statement = judgement.statement
     return not judgement.ok or is_file(statement.scheme) or statement.name in targets
 
@@ -158,7 +158,7 @@ class _Progress:
 def _replacing(file: Path | None) -> Iterator[Callable[[str], None]]:
     """A function that puts a text in the place of `file`. It can be written from here on, so that the proofs aren't in vain.
 
-    Where it is never called the old file stays. Raises OutputError if the file can't be written.
+    If it is never called the old file stays. Raises OutputError if the file can't be written.
     """
     if file is None:
         yield lambda text: None

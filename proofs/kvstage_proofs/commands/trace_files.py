@@ -25,7 +25,7 @@ from ..theorems.t1_no_hazard import T1
 from ..theorems.t5_removals import removals
 
 NUMBER = 2
-"""What the numbers of an instance are, where their ranges allow it, such as the slots of a ring."""
+"""What the numbers of an instance are, if their ranges allow it, such as the slots of a ring."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ FORMATS: dict[str, Format] = {
 def subjects(target: str) -> dict[str, SchemeFunction]:
     """What a target names, by name, each with its broken variants: `ring`, `ring.read`, `file.py:scheme`.
 
-    Raises TargetError if it names no scheme, SchemeError for a file's that can't be used.
+    Raises TargetError if it names no scheme, SchemeFileError for a file's that can't be used.
     """
     if is_file(target):
         function = load(target)
@@ -82,7 +82,7 @@ def _function(obligation: Obligation) -> SchemeFunction:
 def traces(function: SchemeFunction) -> Iterator[Written]:
     """The traces of a scheme: one in issue order, one for each half of each asynchronous operation, held back; and its race.
 
-    Where none of its small instances has a race, there is none to show.
+    If none of its small instances has a race, there is none to show.
     """
     values = _instance(function)
     scheme = function(**values)

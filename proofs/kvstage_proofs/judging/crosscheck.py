@@ -1,11 +1,11 @@
 """The second solver: cvc5 must give z3's answer to each question that z3 was asked.
 
-The two share no code. Where z3 finds a contradiction, cvc5 must find it in those facts that z3 says contradict each other;
-where z3 finds that a premise can hold, cvc5 must find that it holds with z3's values. Both answer the whole question, and take
-cvc5 a hundredth of the time; where it does not find them so, it is asked the whole question.
+The two share no code. If z3 finds a contradiction, cvc5 must find it in those facts that z3 says contradict each other;
+if z3 finds that a premise can hold, cvc5 must find that it holds with z3's values. Both answer the whole question, and take
+cvc5 a hundredth of the time; if it does not find them so, it is asked the whole question.
 
-What z3 says is believed only where cvc5 agrees; where they differ one of them is wrong, and nothing is known of the claim.
-cvc5 is imported when it is first asked: without `--crosscheck` nobody needs it.
+What z3 says is believed only if cvc5 agrees; if they differ one of them is wrong, and nothing is known of the claim.
+cvc5 is imported when it is first asked: without `--crosscheck` nothing needs it.
 """
 
 import time
@@ -23,7 +23,7 @@ from ..solvers.query import Answer, Asked, Query
 def crosschecked(judgement: Judgement, queries: Sequence[Query]) -> Judgement:
     """The judgement with cvc5's answers to its queries.
 
-    Where an answer differs from z3's the verdict is DISAGREE. Where cvc5 can't say, what z3 proved becomes UNKNOWN; an
+    If an answer differs from z3's the verdict is DISAGREE. If cvc5 can't say, what z3 proved becomes UNKNOWN; an
     instance that breaks a claim needs no solver, and stays REFUTED.
     """
     begun = time.perf_counter()
@@ -41,10 +41,10 @@ def crosschecked(judgement: Judgement, queries: Sequence[Query]) -> Judgement:
 
 
 def second_opinion(query: Query, first: Asked) -> Asked:
-    """cvc5's answers to a query: whether its premise can hold, and to its doubt where z3 was asked it.
+    """cvc5's answers to a query: whether its premise can hold, and to its doubt if z3 was asked it.
 
-    It is asked for what z3 says is enough first, see `enough`: whether the premise holds with these values, or whether this
-    part of the facts contradicts itself. Where it does not say so too, it is asked the whole question.
+    It is asked for what z3 says is enough first, see `solvers.evidence`: whether the premise holds with these values, or whether this
+    part of the facts contradicts itself. If it does not say so too, it is asked the whole question.
     """
     begun = time.perf_counter()
     enough = None
@@ -69,7 +69,7 @@ def _part(query: Query, assertions: list[Term]) -> str | None:
 
 
 def _opinion(said: Answer, enough: str | None, whole: Callable[[], str]) -> tuple[Answer, int]:
-    """cvc5's answer to whether the whole can hold: what z3 has `said`, where cvc5 says that of what is enough for it."""
+    """cvc5's answer to whether the whole can hold: what z3 has `said`, if cvc5 says that of what is enough for it."""
     used = 0
     if enough is not None:
         answer, used = solve_smtlib(enough)

@@ -1,4 +1,4 @@
-"""Judging: put an obligation's queries to the solver, search for a counterexample where one may exist, and say which it is."""
+"""Judging: put an obligation's queries to the solver, search for a counterexample if one may exist, and say which it is."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -105,7 +105,7 @@ def _contradicted(query: Query, answer: Asked) -> bool:
 
 
 def verdict_of(asked: Sequence[Asked], far: str = LOOKED) -> tuple[Verdict, str]:
-    """The verdict that the answers alone allow, and the reason where it is not PROVED; `far` says how far a search looked."""
+    """The verdict that the answers alone allow, and the reason if it is not PROVED; `far` says how far a search looked."""
     if not asked:
         return Verdict.VACUOUS, "there is nothing to ask: no operation or pair of operations that the claim speaks of"
     unclear = [one for one in asked if one.can_hold is Answer.UNKNOWN]

@@ -1,4 +1,4 @@
-"""Instances that the solver's own values suggest, where a query is open: how many steps, which numbers, how many rows.
+"""Instances that the solver's own values suggest, if a query is open: how many steps, which numbers, how many rows.
 
 They are only suggested: each is tried as any small instance is, and breaks the claim by its schedule or not at all.
 """
@@ -56,7 +56,7 @@ def suggested(function: SchemeFunction, query: Query) -> Iterator[tuple[tuple[Sc
 
 
 def _values(query: Query, numbers: list[Term], most: int) -> Callable[[Term], int] | None:
-    """What the solver takes for each number, all of them and the steps no larger than `most`; None where it finds nothing."""
+    """What the solver takes for each number, all of them and the steps no larger than `most`; None if it finds nothing."""
     solver, context = z3.SimpleSolver(ctx=query.premise.ctx), query.premise.ctx
     solver.set("rlimit", RLIMIT)
     assert_fast(solver, query.negation)

@@ -1,7 +1,7 @@
 """T8, which axioms each theorem rests on: `kvstage prove --axioms`.
 
 Each axiom has a sign in a query's facts (see `kvstage_model.symbolic.window.axiom`). Those signs that the solver used are enough
-for the proof. An axiom is needed where the proof is lost without it, in the widest window too; one that was used and
+for the proof. An axiom is needed if the proof is lost without it, in the widest window too; one that was used and
 is not needed can be replaced by others.
 """
 

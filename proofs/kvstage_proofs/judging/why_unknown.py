@@ -1,4 +1,4 @@
-"""What may help where a claim is neither proved nor broken: what the scheme does not tell the proof."""
+"""What may help if a claim is neither proved nor broken: what the scheme does not tell the proof."""
 
 from collections.abc import Sequence
 from itertools import islice

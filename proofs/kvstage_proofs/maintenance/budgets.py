@@ -69,7 +69,7 @@ def faults(needed: Budgets, budgets: Budgets) -> Iterator[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes the budgets, or compares: 0 where all keep within them."""
+    """Writes the budgets, or compares: 0 if all keep within them."""
     parser = argparse.ArgumentParser(prog="python -m kvstage_proofs.maintenance.budgets", description="The solver's budgets.")
     parser.add_argument("--write", action="store_true", help="write what is needed now in place of what is stored")
     parser.add_argument(

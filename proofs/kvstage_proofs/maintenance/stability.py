@@ -1,6 +1,6 @@
 """Stability: a verdict must not hang on the order of the facts, on the names of the symbols, or on the solver's luck.
 
-A copy of a query asks the same in another order, under other names and with other seeds. Where a copy is answered
+A copy of a query asks the same in another order, under other names and with other seeds. If a copy is answered
 otherwise, the verdict is luck: the next change of the scheme, or the next version of the solver, may lose it.
 """
 
@@ -18,7 +18,7 @@ from ..solvers.z3_solver import answered
 DECLARED = re.compile(r"\(declare-fun (\|[^|]*\||[^\s()]+) ")
 SYMBOL = re.compile(r"(\|[^|]*\||[^\s()]+)")
 COMMAND = re.compile(r"^\((?:declare-fun|assert)\b.*?(?=^\((?:declare-fun|assert|check-sat)\b)", re.MULTILINE | re.DOTALL)
-"""A declaration or an assertion: z3 begins each on a line of its own, and writes (check-sat) behind the last."""
+"""A declaration or an assertion: z3 begins each on a line of its own, and writes (check-sat) after the last."""
 
 
 def copies(query: Query, number: int) -> Iterator[str]:

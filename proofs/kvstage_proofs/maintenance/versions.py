@@ -2,8 +2,8 @@
 
     python -m kvstage_proofs.maintenance.versions 4.13.4.0 4.16.0.0 [--target NAME]
 
-Each version is installed with pip into a temporary environment. Exit code 0 where all versions give each obligation the
-verdict that it must get, 1 where one does not, 2 where a version can't be run.
+Each version is installed with pip into a temporary environment. Exit code 0 if all versions give each obligation the
+verdict that it must get, 1 if one does not, 2 if a version can't be run.
 """
 
 import argparse
