@@ -94,9 +94,9 @@ class Judgement:
     reason: str = ""
     """Why it is VACUOUS, UNKNOWN, UNSUPPORTED or DISAGREE, and what to do about it."""
     second: tuple[Asked, ...] = ()
-    """What the second solver made of the same queries, where it was asked."""
+    """What the second solver made of the same queries, if it was asked."""
     used: tuple[str, ...] = ()
-    """The axioms that are enough for the proof, where that was asked for."""
+    """The axioms that are enough for the proof, if that was asked for."""
     needed: tuple[str, ...] = ()
     """Those among them without which the proof is lost."""
 

@@ -17,13 +17,13 @@ GREEN, YELLOW, RED, PLAIN = "\x1b[32m", "\x1b[33m", "\x1b[1;31m", "\x1b[0m"
 
 @dataclass(frozen=True)
 class Text:
-    """The report as text: columns wide enough for all of `statements`, colours where `coloured`."""
+    """The report as text: columns wide enough for all of `statements`, colours if `coloured`."""
 
     statements: Sequence[Statement]
     coloured: bool = False
 
     def line(self, judgement: Judgement) -> str:
-        """One obligation: verdict, name, what it says, queries, seconds, and what was expected where that is something else."""
+        """One obligation: verdict, name, what it says, queries, seconds, and what was expected if that is something else."""
         statement, verdict = judgement.statement, judgement.verdict
         parts = [
             self._in_colour(judgement, f"{verdict.value:<{max(len(each.value) for each in Verdict)}}"),

@@ -1,6 +1,6 @@
 """`kvstage explain`: one obligation in full: what is claimed and assumed, what was asked, and what came of it.
 
-Where a claim is broken it draws the schedule, says which order is missing, and which waits would supply it.
+If a claim is broken it draws the schedule, says which order is missing, and which waits would supply it.
 """
 
 import re
@@ -104,7 +104,7 @@ def _range(parameter: Parameter) -> Iterator[str]:
 
 
 def axioms(obligation: Obligation) -> tuple[str, ...]:
-    """The names of the axioms that say something of some two operations of the scheme; none where times play no part."""
+    """The names of the axioms that say something of some two operations of the scheme; none if times play no part."""
     if obligation.statement.theorem not in ABOUT_TIME or not callable(obligation.subject):
         return ()
     try:

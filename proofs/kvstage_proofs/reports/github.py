@@ -30,7 +30,7 @@ def annotations(judgements: Sequence[Judgement], environment: Mapping[str, str] 
 
 
 def error(message: str, environment: Mapping[str, str] = os.environ) -> Iterator[str]:
-    """The command for what ended a run, where it knows its line in a user's file; none outside GitHub Actions."""
+    """The command for what ended a run, if it knows its line in a user's file; none outside GitHub Actions."""
     told = LINE.fullmatch(message)
     if told and environment.get(ACTIONS) == "true":
         yield _command(told[1], int(told[2]), "kvstage can't judge it", told[3], environment.get(WORKSPACE, ""))
@@ -62,7 +62,7 @@ def _message(judgement: Judgement) -> Iterator[str]:
 
 
 def _in_repository(file: str, root: str) -> str:
-    """A path from the root of the repository, which is what GitHub looks up; as it is where it lies elsewhere."""
+    """A path from the root of the repository, which is what GitHub looks up; as it is if it lies elsewhere."""
     path = Path(file).absolute()
     return path.relative_to(root).as_posix() if root and path.is_relative_to(root) else file
 
@@ -107,7 +107,7 @@ def _details(judgement: Judgement) -> Iterator[str]:
     found = judgement.counterexample
     text = [*([judgement.reason] if judgement.reason else []), *([] if found is None else found.lines())]
     yield f"<details><summary>{escape(judgement.statement.name)}: {judgement.verdict.value}</summary>"
-    yield ""  # Markdown takes a <pre> up to its end, empty lines and all, only where it begins a block
+    yield ""  # Markdown takes a <pre> up to its end, empty lines and all, only if it begins a block
     yield f"<pre>{escape(chr(10).join(text))}</pre>"
     yield "</details>"
     yield ""

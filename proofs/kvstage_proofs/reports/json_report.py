@@ -15,7 +15,7 @@ VERSION = 1
 
 
 def as_json(judgements: Sequence[Judgement]) -> str:
-    """The report for programs, `VERSION` 1. `ok` is true where each obligation got the verdict that it must get."""
+    """The report for programs, `VERSION` 1. `ok` is true if each obligation got the verdict that it must get."""
     ok = bool(judgements) and all(judgement.ok for judgement in judgements)
     report = {"version": VERSION, "ok": ok, "obligations": [_entry(judgement) for judgement in judgements]}
     return json.dumps(report, indent=2) + "\n"
@@ -42,7 +42,7 @@ def _entry(judgement: Judgement) -> dict[str, Any]:
 
 
 def _solvers(judgement: Judgement) -> dict[str, Any]:
-    """What each solver said to all the queries: `unsat` where it refuted each doubt that it was asked."""
+    """What each solver said to all the queries: `unsat` if it refuted each doubt that it was asked."""
     solvers: dict[str, Any] = {}
     if judgement.asked:
         solvers["z3"] = {**_solver(judgement.asked), "rlimit": judgement.rlimit, "version": z3.get_version_string()}
@@ -58,7 +58,7 @@ def _solver(asked: Sequence[Asked]) -> dict[str, Any]:
 def overall(asked: Sequence[Asked]) -> Answer:
     """One answer for many: a doubt that holds outweighs one that is open, and both outweigh those that were refuted.
 
-    Queries whose premise can never hold were not asked any further; where that is all of them, nothing is known.
+    Queries whose premise can never hold were not asked any further; if that is all of them, nothing is known.
     """
     answers = {one.answer for one in asked if one.can_hold is not Answer.UNSAT}
     return next((answer for answer in (Answer.SAT, Answer.UNKNOWN, Answer.UNSAT) if answer in answers), Answer.UNKNOWN)

@@ -1,6 +1,6 @@
 """The report as JUnit XML, which CI servers read: a testcase for each obligation.
 
-A wrong verdict is a failure, with the schedule that breaks the claim where there is one. What the model has no meaning
+A wrong verdict is a failure, with the schedule that breaks the claim if there is one. What the model has no meaning
 for, and a run that ended before all was judged, are errors.
 """
 
@@ -16,7 +16,7 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def as_junit(judgements: Sequence[Judgement], broke_off: str = "") -> str:
-    """The report as XML text. `broke_off` says why the run ended before all was judged; it is empty where it did not."""
+    """The report as XML text. `broke_off` says why the run ended before all was judged; it is empty if it did not."""
     cases = [_case(judgement) for judgement in judgements]
     if broke_off:
         cases.append(ET.Element("testcase", classname=SUITE, name="the run", time=_seconds(0)))

@@ -34,7 +34,7 @@ class Guard:
     name: str
 
     def call(self, what: str, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Calls user code. Raises UnsupportedError with its line added, and SchemeError for all else that it raises."""
+        """Calls user code. Raises UnsupportedError with its line added, and SchemeFileError for all else that it raises."""
         try:
             return function(*arguments, **named)
         except SchemeFileError:
@@ -47,7 +47,7 @@ class Guard:
             raise SchemeFileError(f"{self.line(error)}: {what} raises {type(error).__name__}: {_message(error)}") from error
 
     def line(self, error: BaseException) -> str:
-        """Where in the user's file an exception came from; the file alone where no line of it was running."""
+        """Where in the user's file an exception came from; the file alone if no line of it was running."""
         if isinstance(error, SyntaxError) and error.filename == self.file:
             return f"{self.shown}:{error.lineno}"
         here = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == self.file]

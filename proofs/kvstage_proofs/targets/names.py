@@ -1,4 +1,4 @@
-"""From what the user names to obligations: names of the catalogue, and schemes in files of his own.
+"""From what the user names to obligations: names of the catalogue, and schemes in the user's own files.
 
 The order is always the same, so the k-th obligation of the same targets is the same one in every process.
 """

@@ -1,4 +1,4 @@
-"""From what the user names to obligations: names of the catalogue, and schemes in files of his own.
+"""From what the user names to obligations: names of the catalogue, and schemes in the user's own files.
 
 The order is always the same, so the k-th obligation of the same targets is the same one in every process.
 """
@@ -32,7 +32,7 @@ def is_file(target: str) -> bool:
 
 
 def of_file(target: str) -> Iterator[Obligation]:
-    """The obligations of a user's scheme: T1, T6 and T7, and T3 where it states a result. All must be PROVED."""
+    """The obligations of a user's scheme: T1, T6 and T7, and T3 if it states a result. All must be PROVED."""
     function = load(target)
     for theorem in OF_A_SCHEME:
         if theorem is not T3 or _states_a_result(function, target):
@@ -40,7 +40,7 @@ def of_file(target: str) -> Iterator[Obligation]:
 
 
 def load(target: str) -> Declared:
-    """The scheme function that `file.py:scheme` names, guarded. Raises SchemeError if there is none."""
+    """The scheme function that `file.py:scheme` names, guarded. Raises SchemeFileError if there is none."""
     guard, function = _found(target)
     return guard.scheme_function(function, guard.call(f"reading the parameters of {guard.name}", _parameters, guard, function))
 
@@ -68,7 +68,7 @@ def _found(target: str) -> tuple[Guard, SchemeFunction]:
 
 
 def line_of(target: str) -> tuple[str, int]:
-    """The file of a scheme that was loaded, as the user gave it, and the line where it is defined; 1 where that is not plain."""
+    """The file of a scheme that was loaded, as the user gave it, and the line where it is defined; 1 if that is not plain."""
     shown, name = _split(target)
     file = os.path.abspath(shown)
     code = getattr(unwrap(getattr(_imported(file), name)), "__code__", None)
@@ -80,7 +80,7 @@ def line_of(target: str) -> tuple[str, int]:
 
 
 def _split(target: str) -> tuple[str, str]:
-    """The file and the scheme of `file.py:scheme`; no scheme where there is none."""
+    """The file and the scheme of `file.py:scheme`; no scheme if there is none."""
     shown, colon, name = target.rpartition(f"{SUFFIX}:")
     return (shown + SUFFIX, name) if colon else (target, "")
 
@@ -117,7 +117,7 @@ def _imported(file: str) -> ModuleType:
 
 
 def _states_a_result(function: Declared, target: str) -> bool:
-    """Whether a scheme states a result. Raises SchemeError if it has no operation at all."""
+    """Whether a scheme states a result. Raises SchemeFileError if it has no operation at all."""
     try:
         model = SchemeModel(function)
         call, step = model.world.integer("call"), model.world.integer("i")
