@@ -42,7 +42,7 @@ def identical(world: World, value: object, other: object) -> bool:
 
 
 def merge(world: World, condition: Term, value: T, other: T) -> T:
-    """`value` where the condition holds, else `other`. Both have one shape."""
+    """`value` if the condition holds, else `other`. Both have one shape."""
     return cast(T, _merge(world, condition, value, other))
 
 

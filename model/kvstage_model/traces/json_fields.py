@@ -1,4 +1,4 @@
-"""What each kind of operation consists of, in a trace that is written down. One table, for who writes and who reads."""
+"""What each kind of operation consists of, in a trace that is written down. One table, for the writer and the reader."""
 
 from enum import Enum
 from typing import get_args

@@ -43,8 +43,8 @@ def crosschecked(judgement: Judgement, queries: Sequence[Query]) -> Judgement:
 def second_opinion(query: Query, first: Asked) -> Asked:
     """cvc5's answers to a query: whether its premise can hold, and to its doubt if z3 was asked it.
 
-    It is asked for what z3 says is enough first, see `solvers.evidence`: whether the premise holds with these values, or whether this
-    part of the facts contradicts itself. If it does not say so too, it is asked the whole question.
+    It is asked for what z3 says is enough first, see `solvers.evidence`: whether the premise holds with these values, or whether
+    this part of the facts contradicts itself. If it does not say so too, it is asked the whole question.
     """
     begun = time.perf_counter()
     enough = None

@@ -23,7 +23,7 @@ HOST, STREAM = "host", "stream"
 class State:
     """One call under way. Items and steps count from 0 in this call; all numbers are ints or symbolic indices.
 
-    `position` is the host's place in its step, or one behind the last place of a step when the call has returned. Copies
+    `position` is the host's place in its step, or one after the last place of a step when the call has returned. Copies
     are of items 0, 1, 2, ...: `issued`, `begun` and `ended` count them. `first` and `second` name the item whose rows the
     halves of the slot hold: negative for what an earlier call left.
     """
@@ -40,14 +40,14 @@ class State:
     due: int
     """The first item, from `ended` on, that falls on the slot: the next one that the stream brings there or takes from it."""
     mark: int
-    """How many copies the slot's event waits for: those issued before its last record; 0 where this call recorded none."""
+    """How many copies the slot's event waits for: those issued before its last record; 0 if this call recorded none."""
     first: int
     second: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RingMove:
-    """What happens at once: who moves, when he may, and the state after it. `act` is what the host does, if anything."""
+    """What happens at once: who moves, when it may, and the state after it. `act` is what the host does, if anything."""
 
     name: str
     agent: str | None
@@ -58,7 +58,7 @@ class RingMove:
 
 
 def implies(premise: bool, conclusion: bool) -> bool:
-    """Whether a conclusion holds where a premise does, without asking for the truth of either."""
+    """Whether a conclusion holds if a premise does, without asking for the truth of either."""
     return (premise & conclusion) == premise
 
 
@@ -81,7 +81,7 @@ def moves(ring: Ring) -> Iterator[RingMove]:
 def on_slot(act: Act, state: State) -> bool:
     """Whether an act of this step is on the watched slot: its number lies some rounds from `turn`.
 
-    It lies at most 2 from the step, and `turn` less than a round behind that one: so no more than 2 rounds count.
+    It lies at most 2 from the step, and `turn` less than a round after that one: so no more than 2 rounds count.
     """
     number, found = state.step + act.item.more + act.aside, False
     for rounds in range(-2, 3):

@@ -1,7 +1,7 @@
 """P2, merged runs: by induction over the fold that makes them, with the functions that it uses.
 
 Base: a run of `by_block`, seen in a pool of one slot, is *good*: each of its rows lies at its address, inside the pool.
-Step: where `joins` holds, `joined` is good if both runs are, holds the rows of both and no others, and stays between its
+Step: if `joins` holds, `joined` is good if both runs are, holds the rows of both and no others, and stays between its
 neighbours. So every list that the fold makes fulfils the contract that `by_block` fulfils (P1).
 """
 

@@ -2,7 +2,7 @@
 
 The row loop's guarantee is that its one row is not refilled before it was used, and not used before it was filled. Any
 staging row of any scheme is seen to keep it: each fill ends before its use begins, and the use ends before the next fill
-of that row begins. So whoever may rely on the row loop may rely on a scheme that coalesces or pipelines.
+of that row begins. So a caller that may rely on the row loop may rely on a scheme that coalesces or pipelines.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ class _Refill:
         self.first, self.second, self.later = first, second, later
 
     def queries(self) -> Iterator[Query]:
-        """One query, where both write one buffer."""
+        """One query, if both write one buffer."""
         window = Window(self.result.model)
         fill, again = self._two(window)
         if writes(fill.operation)[0].buffer.name == writes(again.operation)[0].buffer.name:

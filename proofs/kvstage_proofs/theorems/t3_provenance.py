@@ -31,7 +31,7 @@ class Chain:
     def comes(self, cell: Rows, reader: Instance, arrived: Arrived, passed: tuple[Site, ...] = ()) -> Term:
         """That the witness had ended when the reader began, and brought a row that satisfies `arrived` at its source.
 
-        A chain passes no line of the scheme twice (`passed` has those behind it): where rows go round between two
+        A chain passes no line of the scheme twice (`passed` has those it came by): if rows go round between two
         buffers it would never end.
         """
         found = [self._no]

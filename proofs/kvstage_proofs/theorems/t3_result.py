@@ -1,6 +1,6 @@
 """T3, the result: each row arrives at its place from its source, and nothing else changes.
 
-The proof follows a row backwards. Whoever reads a cell of a staging buffer or of the result must have a *witness*: an
+The proof follows a row backwards. What reads a cell of a staging buffer or of the result must have a *witness*: an
 operation that wrote this cell, had ended before, and itself took the row from the right place; and any other writer of
 the cell must have ended before the witness began, or begin after the reader has ended. Witnesses are looked for in the
 reader's own step, in those that its waits aim at, and in the step that the scheme names for a row of the result: hints,
@@ -161,7 +161,7 @@ class ResultModel:
         return Query(name, window.facts(), z3.And(writer.exists, reached), z3.Not(in_place), self.world.hint)
 
     def _first(self, writer: Instance) -> int | None:
-        """The first row that the writer's step moves, where the scheme says so: a hint."""
+        """The first row that the writer's step moves, if the scheme says so: a hint."""
         (stated,) = self.model.value(self.call, lambda scheme: (_result(scheme).first is not None,))
         if not stated:
             return None

@@ -28,7 +28,7 @@ COUNTED = Copy | CopyBatch | Gather | Scatter | Launch | SyncStream | SyncEvent
 
 
 def queries(loop: Loop) -> Iterator[Query]:
-    """That an operation exists in a step exactly where it is stated to, and that none exists of which nothing is stated."""
+    """That an operation exists in a step exactly if it is stated to, and that none exists of which nothing is stated."""
     model = SchemeModel(loop.scheme)
     call, step = model.world.integer("call"), model.world.integer("i")
     for number, phase in enumerate(model.names):

@@ -1,8 +1,8 @@
 """T5, every wait and record is needed: the removal table.
 
-Each wait and each record of each scheme is taken out, named by its kind, stream and event, and by its phase where two
+Each wait and each record of each scheme is taken out, named by its kind, stream and event, and by its phase if two
 phases have one of that name. An instance must break T1 without it: so an obligation "ring without SyncEvent of 'filled'"
-that must be REFUTED is a row of the table, and says by which schedule. Where no instance breaks, it is needless, and the
+that must be REFUTED is a row of the table, and says by which schedule. If no instance breaks, it is needless, and the
 scheme must lose it, or say when it is needed: `catalogue.ring_depths` does, of the one that a scheme keeps.
 """
 

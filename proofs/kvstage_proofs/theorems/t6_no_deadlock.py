@@ -62,7 +62,7 @@ def _ranked(model: SchemeModel, first: int, second: int, calls: int) -> Query:
 
 
 def _any(world: World, terms: list[Term]) -> Term:
-    """That one of them holds; where a phase issues nothing there is none, and so no context but the world's."""
+    """That one of them holds; if a phase issues nothing, there is none, and so no context but the world's."""
     return z3.Or(terms) if terms else z3.BoolVal(False, world.context)
 
 
