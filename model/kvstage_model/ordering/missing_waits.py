@@ -137,7 +137,7 @@ def _apart(proposed: Advice, program: Sequence[Issued], race: Race) -> bool:
 
 
 def too_late(program: Sequence[Issued], race: Race) -> int | None:
-    """The first wait after the second access, in its call and by the agent that should have waited, by whose end the first has ended."""
+    """The first wait after the second access, in its call and by the agent to wait, by whose end the first has ended."""
     call, agent, order = program[race.second].call, _waiter(program[race.second]), HappensBefore(program)
     behind = (k for k in range(race.second + 1, len(program)) if program[k].call == call)
     waits = (k for k in behind if isinstance(program[k].operation, WAITS) and program[k].agent == agent)

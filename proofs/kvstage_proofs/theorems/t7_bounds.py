@@ -29,7 +29,7 @@ def queries(function: SchemeFunction) -> Iterator[Query]:
     for number, phase in enumerate(model.phases):
         for instance in Window(model).add("i", call, number, step):
             demands = [*bounds(instance.operation, row, other)]
-            if phase.name != CALLER:  # the caller stands for all that comes before and after: for a kernel, if the memory is the device's
+            if phase.name != CALLER:  # it stands for all that comes before and after: for a kernel, if the memory is the device's
                 demands += unaddressed(instance.operation)
             for clause in demands:
                 name = f"{type(instance.operation).__name__} of {phase.name}[i]: {clause.name}"
