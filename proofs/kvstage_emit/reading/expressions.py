@@ -249,7 +249,7 @@ class Evaluator:
         self.lines.blocks = before[1]
 
     def _either(self, test: Truth, first: Any, second: Any) -> Any:
-        """A new index that is known to be the first where the condition holds, else the second."""
+        """A new index that is known to be the first if the condition holds, else the second."""
         if test.twin is None or twin(first) is None or twin(second) is None:
             return None
         world = self.knowledge.world

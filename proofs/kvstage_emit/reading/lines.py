@@ -17,7 +17,7 @@ KEYWORDS = frozenset(WORDS.split())
 
 @dataclass(frozen=True)
 class Line:
-    """One line, and the name that it defines, where it does nothing else."""
+    """One line, and the name that it defines, if it does nothing else."""
 
     depth: int
     text: str

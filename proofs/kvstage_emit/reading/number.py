@@ -1,6 +1,6 @@
 """Numbers and truths that are C++ expressions, each beside the symbolic index that the prover would have in its place.
 
-The index answers what C++ must know: `/` and `%` mean what Python means only where both operands are not negative. Where the
+The index answers what C++ must know: `/` and `%` mean what Python means only if both operands are not negative. If the
 prover can't show that, or the index is not known, a helper with Python's meaning is called.
 """
 
@@ -44,7 +44,7 @@ class Knowledge:
         return self.world.impossible(*self._conditions, self.world.term(index) < least)
 
     def known(self, compute: Callable[[], Any]) -> Any:
-        """An index or condition, or None where the model has no meaning for it."""
+        """An index or condition, or None if the model has no meaning for it."""
         try:
             return compute()
         except UnsupportedError:
@@ -60,7 +60,7 @@ class Expression:
         self.knowledge, self.text, self.level, self.twin = knowledge, text, level, twin
 
     def bound(self, level: int) -> str:
-        """The text, in parentheses where it binds less tightly."""
+        """The text, in parentheses if it binds less tightly."""
         return self.text if self.level >= level else f"({self.text})"
 
     def _both(self, other: object, combine: Callable[[Any, Any], Any]) -> Any:
@@ -80,7 +80,7 @@ class Expression:
 
 
 def bound(value: object, level: int) -> str:
-    """The C++ text of a number or truth, in parentheses where it binds less tightly than `level`. Raises EmitError for others."""
+    """The C++ text of a number or truth, in parentheses if it binds less tightly than `level`. Raises EmitError for others."""
     if isinstance(value, Expression):
         return value.bound(level)
     if isinstance(value, bool):
@@ -135,7 +135,7 @@ class Truth(Expression):
 
 
 def negated(condition: object) -> Any:
-    """The symbolic twin of what holds where a condition does not."""
+    """The symbolic twin of what holds if a condition does not."""
     return condition._not() if isinstance(condition, Truth) else not condition
 
 

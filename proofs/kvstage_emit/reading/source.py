@@ -34,7 +34,7 @@ def _of_python(file: str) -> bool:
 
 @cache
 def tree(file: str) -> ast.Module:
-    """The syntax tree of a file. Raises EmitError where it can't be read."""
+    """The syntax tree of a file. Raises EmitError if it can't be read."""
     try:
         return ast.parse(Path(file).read_text(encoding="utf-8"))
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
@@ -42,7 +42,7 @@ def tree(file: str) -> ast.Module:
 
 
 def node_of(function: FunctionType) -> FUNCTIONS:
-    """The syntax tree of one function. Raises EmitError where it is not found, or two lambdas of a line can't be told apart."""
+    """The syntax tree of one function. Raises EmitError if it is not found, or two lambdas of a line can't be told apart."""
     code = function.__code__
     kind: Any = ast.Lambda if function.__name__ == "<lambda>" else ast.FunctionDef
     nodes = (node for node in ast.walk(tree(code.co_filename)) if isinstance(node, kind))

@@ -104,7 +104,7 @@ class Reader(Functions):
             raise EmitError(f"there is no C++ for the target {ast.unparse(target)!r}")
 
     def _named(self, name: str, value: Any) -> Any:
-        """A value under the name that it is assigned to: a constant of that name, where it is a number, a run or rows."""
+        """A value under the name that it is assigned to: a constant of that name, if it is a number, a run or rows."""
         if isinstance(value, Expression):
             if value.text.isidentifier() and value.text not in self._changing:
                 return value

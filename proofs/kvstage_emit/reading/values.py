@@ -50,7 +50,7 @@ class Readable:
         return [each.arg for each in (*self.node.args.posonlyargs, *self.node.args.args)]
 
     def __call__(self, *values: Any, **named: Any) -> Any:
-        """What it returns: a generator where it yields."""
+        """What it returns: a generator if it yields."""
         return self.run(self, values, named)
 
 
@@ -104,7 +104,7 @@ class Answer:
 
 
 def struct(knowledge: Knowledge, kind: type, text: str, twins: Any = None) -> Any:
-    """A record whose fields are those of a C++ value; what is known of them, where it is another one's copy."""
+    """A record whose fields are those of a C++ value; what is known of them, if it is another one's copy."""
     names = [field.name for field in fields(kind)]
     return kind(*(Number(knowledge, f"{text}.{name}", ATOM, getattr(getattr(twins, name, None), "twin", None)) for name in names))
 

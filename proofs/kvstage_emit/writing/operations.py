@@ -54,7 +54,7 @@ class Writer(Reader):
     # -- names
 
     def _in_function(self, name: str, otherwise: str) -> str:
-        """A parameter of the C++ function: under its name, or another one where that is taken anywhere so far."""
+        """A parameter of the C++ function: under its name, or another one if that is taken anywhere so far."""
         taken = set().union(*self.lines.blocks)
         blocks, self.lines.blocks = self.lines.blocks, [taken]
         plain = re.sub(r"\W+", "_", name)

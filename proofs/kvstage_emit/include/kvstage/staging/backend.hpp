@@ -18,8 +18,8 @@
 //         void sync_stream(Stream);                                 // the host waits for all that was issued on it
 //
 //         auto fresh_events(Index count);                           // events of one call: [k] is an Event, never recorded yet
-//         void release(Rows);                                       // from now on somebody else may write the rows
-//         void acquire(Rows);                                       // waits until whoever has them has written them
+//         void release(Rows);                                       // from now on another party may write the rows
+//         void acquire(Rows);                                       // waits until that party has written them
 //     };
 //
 // `Paged` refers to the PagedRows of the call: a kernel that runs later takes what it needs of it when it is issued.

@@ -1,5 +1,5 @@
 // A backend for tests: copies and kernels happen as late as waits allow, or whenever a seed says, one half of the bytes after
-// the other. Code that forgets a wait gets wrong bytes from it, where a fake that copies at once gives it the right ones.
+// the other. Code that forgets a wait gets wrong bytes from it; a fake that copies at once gives it the right ones.
 #pragma once
 
 #include <deque>

@@ -23,7 +23,7 @@ namespace kvstage {
 /// A piece for every `chunk` rows, through `slots` device slots and as many pinned ones.
 /// A kernel packs a piece into a device slot, a copy moves it to a pinned slot, the host takes it late.
 ///
-/// The event `free` is needed where there are fewer device slots than pinned ones, and only there: else the host took the
+/// The event `free` is needed if there are fewer device slots than pinned ones, and only then: else the host took the
 /// piece, and so waited for its copy, before its device slot is packed again. It is kept, since the caller picks the depths.
 ///
 /// Memory: pool (device), packed (device), stage (pinned), out (pageable).

@@ -2,7 +2,7 @@
 // `per_run`, `staged`, `direct` and `copy`.
 //
 // `Queue` has `copy_async(void* target, const void* source, std::size_t bytes)` and `synchronize()`. `HostCopy` is called with
-// (source, target) where the host moves rows, and may convert them: between bf16 and f32, say.
+// (source, target) when the host moves rows, and may convert them: between bf16 and f32, say.
 #pragma once
 
 #include "backend.hpp"

@@ -193,7 +193,7 @@ inline void demand_one_pool(const PagedRows& rows, const PagedRows& other) {
     if (rows.num_blocks != other.num_blocks || rows.block_size != other.block_size) refuse("two transfers of pools of two shapes");
 }
 
-// Python's // and %, which round down: used where an operand may be negative.
+// Python's // and %, which round down: used if an operand may be negative.
 inline Index floor_div(Index a, Index b) {
     const Index quotient = a / b;
     return a % b != 0 && (a % b < 0) != (b < 0) ? quotient - 1 : quotient;
