@@ -29,7 +29,7 @@ def contract(parts: Pieces[Piece], i: int, j: int, position: int) -> Iterator[Cl
 
 
 def distinct(parts: Pieces[Piece], i: int, j: int, position: int, other: int) -> Iterator[Clause]:
-    """What it promises beside if no block occurs twice in the table, for any two parts and any two rows."""
+    """What it promises beside that if no block occurs twice in the table, for any two parts and any two rows."""
     yield from of_two_rows(parts, position, other)
     if isinstance(parts, Runs):
         yield from of_two_runs(parts, i, j)

@@ -186,7 +186,7 @@ def node(index: int, moment: Moment) -> int:
 
 
 def _in_issue_order(follows: dict[int, set[int]]) -> list[int]:
-    """A topological order that, if it may choose, takes what was issued first."""
+    """A topological order that, when it may choose, takes what was issued first."""
     sorter = TopologicalSorter(follows)
     sorter.prepare()
     ready: set[int] = set()

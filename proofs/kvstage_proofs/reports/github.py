@@ -62,7 +62,7 @@ def _message(judgement: Judgement) -> Iterator[str]:
 
 
 def _in_repository(file: str, root: str) -> str:
-    """A path from the root of the repository, which is what GitHub looks up; as it is if it lies elsewhere."""
+    """A path from the root of the repository, which is what GitHub looks up; as it is, if it lies elsewhere."""
     path = Path(file).absolute()
     return path.relative_to(root).as_posix() if root and path.is_relative_to(root) else file
 
