@@ -15,6 +15,7 @@ from ..ordering.axioms import Moment, same_event
 from .arguments import check_layouts, same_in_all_calls, symbolic_arguments
 from .errors import UnsupportedError
 from .path_merging import merge, merge_paths, shape
+from .paths import Path
 from .purity import demand_pure
 from .well_formed import (
     bounded,
@@ -25,7 +26,7 @@ from .well_formed import (
     check_scheme,
     flags_asked,
 )
-from .world import Path, World
+from .world import World
 from .z3_terms import Term
 
 T = TypeVar("T")

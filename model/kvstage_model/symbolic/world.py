@@ -1,11 +1,9 @@
-"""A world: what is known about the symbolic indices of one obligation, and the paths that a scheme takes over them.
+"""A world: what is known about the symbolic indices of one obligation, and their arithmetic.
 
-When Python asks for the truth of a condition, the world decides: `paths` runs the scheme once for every feasible
-sequence of decisions, and `follow` runs it again along one of them, for other indices.
+When Python asks for the truth of a condition, the world decides, by the path that is running (see `paths`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import z3
@@ -13,25 +11,13 @@ import z3
 from .division import Divisor
 from .errors import UnsupportedError
 from .index import Index, as_int, formula, term_of
+from .paths import Path, Paths
 from .z3_terms import Term, assert_fast
 
 R = TypeVar("R")
 
-MOST_BRANCHES = 40
-"""Decisions on one path. A staging step has a handful; a loop over a symbolic number of turns never ends."""
-MOST_PATHS = 256
-"""Paths of one step. More than this is a case analysis that no one could read."""
 BUDGET = 2_000_000
 """Steps of the solver for the question whether a path is feasible. One that it can't rule out within them is looked at."""
-
-IMPURE = "a step does something else when it runs again: it must depend on its index and its parameters alone"
-
-
-@dataclass(frozen=True, eq=False)
-class Path:
-    """One feasible sequence of decisions."""
-
-    decisions: tuple[bool, ...]
 
 
 class World:
@@ -41,9 +27,7 @@ class World:
         self.context = z3.Context()
         self._facts: dict[int, Term] = {}
         self._divisors: list[Divisor] = []
-        self._decisions: list[bool] = []
-        self._conditions: list[Term] = []
-        self._exploring = False
+        self._running = Paths(self)
         self._solver = z3.Solver(ctx=self.context)
         self._solver.set("rlimit", BUDGET)
         self._asserted = 0
@@ -101,7 +85,7 @@ class World:
 
     @property
     def hint(self) -> Term:
-        """Small values of the numbers that were given a least one: if something can hold, it often can with these."""
+        """Small values of the numbers that were given a least one: where something can hold, it often can with these."""
         return z3.And([z3.BoolVal(True, self.context), *self._hints])
 
     def at_least(self, number: int, least: int) -> None:
@@ -110,7 +94,7 @@ class World:
         self._hints.append(self.term(number) == least)
 
     def assume_implied(self, premise: bool, conclusion: bool) -> None:
-        """Add the fact that a conclusion holds if a premise does."""
+        """Add the fact that a conclusion holds where a premise does."""
         self._add(z3.Implies(formula(self, premise), formula(self, conclusion)))
 
     def _add(self, *facts: Term) -> None:
@@ -152,7 +136,7 @@ class World:
     def _positive(self, term: Term) -> bool:
         if any(term.eq(known) for known in self._positives):
             return True
-        if z3.is_int_value(term) or not self.impossible(*self._conditions, term < 1):
+        if z3.is_int_value(term) or not self.impossible(*self._running.conditions, term < 1):
             return False
         if self.impossible(term < 1):
             self._positives.append(term)
@@ -179,53 +163,12 @@ class World:
 
     def decide(self, condition: Term) -> bool:
         """Which way the running path goes at this condition."""
-        depth = len(self._conditions)
-        if depth == len(self._decisions):
-            if not self._exploring:
-                raise self.refuse(IMPURE)
-            if depth == MOST_BRANCHES:
-                raise self.refuse(f"a step with more than {MOST_BRANCHES} decisions: a loop over a symbolic number of turns?")
-            self._decisions.append(not self.impossible(*self._conditions, condition))
-        taken = self._decisions[depth]
-        self._conditions.append(condition if taken else z3.Not(condition))
-        return taken
+        return self._running.decide(condition)
 
     def follow(self, path: Path, run: Callable[[], R]) -> tuple[Term, R]:
         """The condition of a path, and the result of running along it."""
-        self._decisions, self._conditions = list(path.decisions), []
-        try:
-            result = run()
-            self.demand_no_refusal()
-            if len(self._conditions) != len(path.decisions):
-                raise UnsupportedError(IMPURE)
-            return z3.And(*self._conditions, z3.BoolVal(True, self.context)), result
-        finally:
-            self._decisions, self._conditions = [], []
+        return self._running.follow(path, run)
 
     def paths(self, run: Callable[[], object]) -> list[Path]:
         """Every feasible path of a run: depth first, true before false."""
-        found: list[Path] = []
-        prefix: list[bool] | None = []
-        self._exploring = True
-        try:
-            while prefix is not None:
-                self._decisions, self._conditions = prefix, []
-                run()
-                self.demand_no_refusal()
-                found.append(Path(tuple(self._decisions)))
-                if len(found) > MOST_PATHS:
-                    raise UnsupportedError(f"a step with more than {MOST_PATHS} paths")
-                prefix = self._next()
-        finally:
-            self._exploring = False
-            self._decisions, self._conditions = [], []
-        return found
-
-    def _next(self) -> list[bool] | None:
-        """The decisions up to the last one that can be turned from true to false."""
-        for last in reversed(range(len(self._decisions))):
-            if self._decisions[last]:
-                *before, taken = self._conditions[: last + 1]
-                if not self.impossible(*before, z3.Not(taken)):
-                    return [*self._decisions[:last], False]
-        return None
+        return self._running.explore(run)

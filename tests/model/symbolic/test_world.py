@@ -7,7 +7,8 @@ import pytest
 import z3
 
 from kvstage_model.symbolic.errors import UnsupportedError
-from kvstage_model.symbolic.world import IMPURE, MOST_BRANCHES, MOST_PATHS, Path, World
+from kvstage_model.symbolic.paths import IMPURE, MOST_BRANCHES, MOST_PATHS, Path
+from kvstage_model.symbolic.world import World
 from tests.support.terms import value
 
 
