@@ -34,7 +34,7 @@ def ring_session_on_two_streams(reads: Runs, writes: Distinct[Runs], slots: Posi
 def batch_session(writes: Distinct[Runs], reads: Runs) -> Session:
     """A write and a read under way at once, both by "direct": the host waits for the last one's event only.
 
-    Then he uses what was read, and fills again what he wrote from: so calls of a batch, or left under way, may follow each
+    Then it uses what was read, and fills again what it wrote from: so calls of a batch, or left under way, may follow each
     other on one stream without a wait between them.
     """
     write, read = direct_write(writes), direct_read(reads)

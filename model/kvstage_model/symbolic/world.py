@@ -94,7 +94,7 @@ class World:
         self._hints.append(self.term(number) == least)
 
     def assume_implied(self, premise: bool, conclusion: bool) -> None:
-        """Add the fact that a conclusion holds where a premise does."""
+        """Add the fact that a conclusion holds if a premise does."""
         self._add(z3.Implies(formula(self, premise), formula(self, conclusion)))
 
     def _add(self, *facts: Term) -> None:

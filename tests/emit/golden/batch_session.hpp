@@ -13,7 +13,7 @@ namespace kvstage {
 
 /// A write and a read under way at once, both by "direct": the host waits for the last one's event only.
 ///
-/// Then he uses what was read, and fills again what he wrote from: so calls of a batch, or left under way, may follow each
+/// Then it uses what was read, and fills again what it wrote from: so calls of a batch, or left under way, may follow each
 /// other on one stream without a wait between them.
 ///
 /// Memory: pool (device), rows (pinned), out (pinned).
