@@ -1,7 +1,4 @@
-"""Which bytes a tensor has, and the memory that a checked device knows. Bytes are known by their address.
-
-A device keeps all memory that it has met: else an address might be used again, and two tensors be taken for one.
-"""
+"""Which bytes a tensor has, as runs of addresses, whatever its strides."""
 
 from typing import TypeAlias
 

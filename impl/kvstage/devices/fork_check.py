@@ -1,4 +1,4 @@
-"""Work that a call has left to a stream, and the memory that it may still touch."""
+"""A forked child has no threads and no driver that works: it is refused by name."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What a call returns: the handle on rows that are on their way."""
+"""What a call took: copies, waits, kernels and bytes."""
 
 from dataclasses import dataclass
 

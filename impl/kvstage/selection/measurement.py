@@ -1,9 +1,4 @@
-"""What a transfer costs, by a model that is told once: for `scheme="auto"`, and for benchmarks that compare it with clocks.
-
-    t = waits * wait + copies * copy + launches * launch + bytes / bandwidth + bytes that the host copies / host_bandwidth
-
-Nothing overlaps in it, so it is too high for rings, which copy while the host works: it ranks schemes, and predicts none.
-"""
+"""The costs of a device, measured: how long its copies, kernels and waits take, in some hundredths of a second."""
 
 from collections.abc import Callable
 from math import prod

@@ -1,4 +1,4 @@
-"""Moving a scheme to other streams, and handing its result to the kernels of a stream instead of the host."""
+"""Edits of a scheme: operations taken out or moved, another stream, a result that kernels use. Broken variants are made of them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Rows of one sequence that lie in two pools, whose blocks differ by a whole factor: what is copied from pool to pool."""
+"""Where the rows of a sequence lie in a paged pool, by its block table; and in two pools whose blocks differ by a whole factor."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

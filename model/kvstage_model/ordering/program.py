@@ -1,7 +1,4 @@
-"""Programs and traces: which operations the host issued, and in which order they began and ended.
-
-One type serves a simulated run, a recorded run and a counterexample.
-"""
+"""Programs: the operations that the host issues, in order, with the call, phase and step of each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

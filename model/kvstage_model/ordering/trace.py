@@ -1,7 +1,4 @@
-"""Programs and traces: which operations the host issued, and in which order they began and ended.
-
-One type serves a simulated run, a recorded run and a counterexample.
-"""
+"""Traces: which operations began and ended in which order. One type serves a simulated run, a recorded run and a counterexample."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

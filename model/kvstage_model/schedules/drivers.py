@@ -1,4 +1,4 @@
-"""Schedules: who goes on next, the host or a stream. And the drivers that run code again under many of them.
+"""Drivers: they run code again and again, each time under another schedule that is worth it.
 
 Up to the order of independent moves, code without a race has one schedule only. So schedules are explored over what
 the code under test issues: each driver runs it again from its start and looks at what comes out.

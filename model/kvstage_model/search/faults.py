@@ -1,4 +1,4 @@
-"""The search for a counterexample: small concrete instances of a scheme, smallest first, with the axioms read as ints."""
+"""Faults: what the search looks for in one concrete instance: a race, a wrong row, an access that leaves its buffer."""
 
 from collections.abc import Callable
 

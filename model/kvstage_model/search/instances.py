@@ -1,4 +1,4 @@
-"""The search for a counterexample: small concrete instances of a scheme, smallest first, with the axioms read as ints."""
+"""Small concrete instances of a scheme, smallest first: values for its parameters, called once or twice."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain, permutations, product

@@ -1,4 +1,4 @@
-"""The search for a counterexample: small concrete instances of a scheme, smallest first, with the axioms read as ints."""
+"""The values of an instance in words."""
 
 from typing import Any
 

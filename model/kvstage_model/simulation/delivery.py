@@ -1,8 +1,4 @@
-"""Labelled memory for the simulator: each cell says whose bytes it holds, in two halves.
-
-A copy moves one half of each cell when it begins and the other one when it ends, so a cell that was touched in
-between holds halves of two items: it is torn.
-"""
+"""What a call must deliver, and must leave alone: looked at in labelled memory after a run."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

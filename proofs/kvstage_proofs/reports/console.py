@@ -1,4 +1,4 @@
-"""What people and programs read of judgements: text lines with a summary, and JSON."""
+"""Judgements as people read them: a line each, a short counterexample, and a summary."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

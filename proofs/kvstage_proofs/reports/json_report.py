@@ -1,4 +1,4 @@
-"""What people and programs read of judgements: text lines with a summary, and JSON."""
+"""Judgements as programs read them: JSON."""
 
 import json
 from collections.abc import Sequence

@@ -1,12 +1,4 @@
-"""The second solver: cvc5 must give z3's answer to each question that z3 was asked.
-
-The two share no code. If z3 finds a contradiction, cvc5 must find it in those facts that z3 says contradict each other;
-if z3 finds that a premise can hold, cvc5 must find that it holds with z3's values. Both answer the whole question, and take
-cvc5 a hundredth of the time; if it does not find them so, it is asked the whole question.
-
-What z3 says is believed only if cvc5 agrees; if they differ one of them is wrong, and nothing is known of the claim.
-cvc5 is imported when it is first asked: without `--crosscheck` nothing needs it.
-"""
+"""cvc5, asked in SMT-LIB text. It is imported when it is first asked: without `--crosscheck` nothing needs it."""
 
 from importlib.util import find_spec
 

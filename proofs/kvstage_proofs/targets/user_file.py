@@ -1,7 +1,4 @@
-"""From what the user names to obligations: names of the catalogue, and schemes in the user's own files.
-
-The order is always the same, so the k-th obligation of the same targets is the same one in every process.
-"""
+"""Schemes in a user's file: loaded, guarded, and the obligations that are stated of them."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""T4, counts: how many copies and waits a call issues, exactly; and why one buffer can't do with fewer waits."""
+"""T4, counts: how many copies, kernels and waits a call issues, exactly."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice

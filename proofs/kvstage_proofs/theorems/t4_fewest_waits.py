@@ -1,4 +1,4 @@
-"""T4, counts: how many copies and waits a call issues, exactly; and why one buffer can't do with fewer waits."""
+"""T4, the fewest waits: why a host that takes every row through one buffer can't do with fewer."""
 
 from collections.abc import Iterator
 from typing import Any
