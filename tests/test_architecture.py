@@ -12,7 +12,7 @@ import pytest
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-ROOTS = ("model", "impl", "proofs")
+ROOTS = ("model", "impl", "cpp", "proofs")
 
 SCHEME = '''"""Every row by itself, straight into its place, and a wait for each: nobody needs it, and it is right."""
 

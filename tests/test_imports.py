@@ -15,6 +15,7 @@ ROOTS = {
     "kvstage_model": "model",
     "kvstage": "impl",
     "pytest_kvstage": "impl",
+    "kvstage_cpp": "cpp",
     "kvstage_proofs": "proofs",
     "kvstage_emit": "proofs",
 }
@@ -65,6 +66,23 @@ ALLOWED = {
     "pytest_kvstage.staging_schedule": "kvstage kvstage_model.schedules",
     "pytest_kvstage.runs": "plan staging_schedule kvstage_model.schedules pytest _pytest",
     "pytest_kvstage.plugin": "plan runs kvstage_model.schedules pytest",
+    # kvstage_cpp: tests of C++ engines, Python alone
+    "kvstage_cpp": "",
+    "kvstage_cpp.errors": "",
+    "kvstage_cpp.symbols": "kvstage_cpp errors",
+    "kvstage_cpp.run_log": "symbols",
+    "kvstage_cpp.sanitizer_logs": "symbols",
+    "kvstage_cpp.program": "errors run_log sanitizer_logs",
+    "kvstage_cpp.findings": "program sanitizer_logs symbols",
+    "kvstage_cpp.schedules": "errors kvstage_model.schedules",
+    "kvstage_cpp.judge": "errors findings program schedules",
+    "kvstage_cpp.report": "judge",
+    "kvstage_cpp.trace_memory": "errors kvstage_model",
+    "kvstage_cpp.trace": ("errors program trace_memory kvstage_model kvstage_model.ordering kvstage_model.traces"),
+    "kvstage_cpp.convert": "errors",
+    "kvstage_cpp.command": "kvstage_cpp convert errors judge program report schedules trace",
+    "kvstage_cpp.build": "kvstage_cpp errors",
+    "kvstage_cpp.pytest_plugin": "build pytest",
     # kvstage_proofs: theorems and the command line, never torch
     "kvstage_proofs": "",
     "kvstage_proofs.solvers": "kvstage_model.symbolic z3 cvc5",
@@ -90,7 +108,7 @@ ALLOWED = {
         "catalogue judging obligation reports solvers targets theorems kvstage_model.cases kvstage_model.language "
         "kvstage_model.ordering "
         "kvstage_model.schedules kvstage_model.schemes kvstage_model.search kvstage_model.simulation kvstage_model.traces "
-        "kvstage_emit.reading kvstage_emit.writing"
+        "kvstage_emit.reading kvstage_emit.writing kvstage_cpp.command kvstage_cpp.errors"
     ),
     "kvstage_proofs.maintenance": "kvstage_model kvstage_proofs commands reports solvers targets kvstage_model.symbolic z3",
     "kvstage_proofs.__main__": "commands",

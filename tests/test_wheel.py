@@ -24,11 +24,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
-    assert tops == {"kvstage", "kvstage_emit", "kvstage_model", "kvstage_proofs", "pytest_kvstage"}
+    assert tops == {"kvstage", "kvstage_cpp", "kvstage_emit", "kvstage_model", "kvstage_proofs", "pytest_kvstage"}
     assert {f"{top}/py.typed" for top in tops} <= set(names)
     assert "kvstage_model/traces/trace.schema.json" in names
     assert {f"kvstage_emit/include/kvstage/staging/{file.name}" for file in HEADERS.iterdir()} <= set(names)
     assert "kvstage_emit/writing/staging.hpp.in" in names
+    parts = ("kvstage_cuda.cpp", "runtime/device.hpp", "include/cuda_runtime.h", "include/cuda.h", "include/hip/hip_runtime.h")
+    assert {f"kvstage_cpp/{part}" for part in (*parts, "cmake/kvstageConfig.cmake")} <= set(names)
 
 
 def test_it_works_beside_a_users_own_modules(wheel: Path, tmp_path: Path) -> None:

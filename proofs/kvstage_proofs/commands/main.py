@@ -8,10 +8,10 @@ import traceback
 from collections.abc import Sequence
 
 from ..reports import github
-from . import cases, check, emit, explain, prove, traces
+from . import cases, check, cpp, emit, explain, prove, traces
 from .outcomes import KNOWN, UNUSABLE
 
-COMMANDS = (prove, explain, traces, check, cases, emit)
+COMMANDS = (prove, explain, traces, check, cases, emit, cpp)
 """The subcommands, in the order in which they are listed: each module's `add` declares its arguments and what runs it."""
 
 READER_GONE = 128 + signal.SIGPIPE

@@ -30,7 +30,11 @@ class TraceFileError(Exception):
     """A file can't be read or written."""
 
 
-KNOWN = (TargetError, SchemeFileError, RunnerError, CrosscheckError, OutputError, TraceError, TraceFileError)
+class CppCommandError(Exception):
+    """What `kvstage cpp` says of a program or file that it can't use."""
+
+
+KNOWN = (TargetError, SchemeFileError, RunnerError, CrosscheckError, OutputError, TraceError, TraceFileError, CppCommandError)
 """What ends a run and is told in one line."""
 
 
