@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     running.add_argument("--implicit-sync", action="store_true", help="cudaMalloc, cudaHostAlloc and cudaFree wait for the device")
     running.add_argument(
-        "--watchdog", metavar="SECONDS", type=float, default=30.0, help="how long nothing may happen (default: %(default)g)"
+        "--watchdog", metavar="SECONDS", type=float, default=60.0, help="how long nothing may happen (default: %(default)g)"
     )
     running.add_argument("test", nargs="+", metavar="TEST", help="the program and its arguments, behind --")
     running.set_defaults(run=_run)

@@ -11,11 +11,13 @@ TOKEN = re.compile(
     r"""|(?P<open><<<)|(?P<close>>>>)|(?P<number>[0-9](?:'?[0-9a-zA-Z_.])*)|(?P<name>[A-Za-z_]\w*|::)|(?P<space>\s+)|(?P<other>.)""",
     re.DOTALL,
 )
+INCLUDED = "#include <cuda_runtime.h>\n"
+"""What a compiler of CUDA includes by itself."""
 OPENING, CLOSING = "([{", ")]}"
 
 
 def converted(text: str, name: str) -> str:
-    """The C++ of a CUDA file's text, with a first line that keeps the numbers of its lines.
+    """The C++ of a CUDA file's text, whose first lines include the runtime and keep the numbers of its lines.
 
     Raises CppError, with the line, for a launch that isn't one.
     """
@@ -48,7 +50,7 @@ def converted(text: str, name: str) -> str:
         parts.append(f"kvstage_launch({configuration}){between}({kernel.strip()}{'' if nothing else ', '}")
         kinds.append("other")
         at = call + 1
-    return f'#line 1 "{name}"\n' + "".join(parts)
+    return f'{INCLUDED}#line 1 "{name}"\n' + "".join(parts)
 
 
 def _following(tokens: list[tuple[str | None, str]], at: int, wanted: str = "(") -> int | None:

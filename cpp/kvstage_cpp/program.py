@@ -29,7 +29,7 @@ class Settings:
 
     pageable: str = "documented"
     implicit_sync: bool = False
-    watchdog: float = 30.0
+    watchdog: float = 60.0
 
     def environment(self) -> dict[str, str]:
         """As environment variables."""

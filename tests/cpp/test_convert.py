@@ -30,7 +30,7 @@ QUOTED = 'puts("k<<<1, 2>>>(x)"); // k<<<1, 2>>>(x)\n/* k<<<1,2>>>() */'
     ],
 )
 def test_launches_and_nothing_else_are_rewritten(cuda: str, cpp: str) -> None:
-    assert converted(cuda, "file.cu") == f'#line 1 "file.cu"\n{cpp}'
+    assert converted(cuda, "file.cu") == f'#include <cuda_runtime.h>\n#line 1 "file.cu"\n{cpp}'
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,7 @@ KVSTAGE_API cudaDeviceSynchronize() {
     Device& it = device();
     if (it.captures) return failed(cudaErrorStreamCaptureUnsupported);
     it.counts.waits++;
-    for (size_t i = 0; i < it.streams.size(); ++i) {
-        call.wait(all_of(*it.streams[i]));
-        it.log.line("sync_stream\t%s", it.streams[i]->name);
-    }
+    for (size_t i = 0; i < it.streams.size(); ++i) wait_for_all(call, *it.streams[i]);  // a host function may add one
     return cudaSuccess;
 }
 KVSTAGE_API cudaDeviceReset() { return cudaDeviceSynchronize(); }
@@ -103,7 +100,9 @@ KVSTAGE_API cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int num
         case cudaDevAttrWarpSize: *value = 32; break;
         case cudaDevAttrAsyncEngineCount: *value = 2; break;
         case cudaDevAttrComputeCapabilityMajor: *value = 9; break;
-        case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
+        case cudaDevAttrComputeCapabilityMinor:
+        case cudaDevAttrComputeMode:
+        case cudaDevAttrIntegrated: *value = 0; break;
         default: *value = 1;
     }
     return cudaSuccess;

@@ -81,7 +81,20 @@ cudaError_t answer(const Call& call, const Point& point) {
     return cudaSuccess;
 }
 
-Point all_of(Stream& stream) { return {&stream, stream.issued, nullptr}; }
+// All that a stream has got; with the legacy stream, what the blocking ones have got too.
+std::vector<Point> all_of(Stream& stream) {
+    std::vector<Point> found{{&stream, stream.issued, nullptr}};
+    for (auto* other : device().streams)
+        if (&stream == &device().legacy && other != &stream && other->blocking) found.push_back({other, other->issued, nullptr});
+    return found;
+}
+
+void wait_for_all(const Call& call, Stream& stream) {
+    for (auto& point : all_of(stream)) {
+        call.wait(point);
+        device().log.line("sync_stream\t%s", point.stream->name);
+    }
+}
 
 }  // namespace
 
@@ -142,10 +155,8 @@ KVSTAGE_API cudaStreamSynchronize(cudaStream_t given) {
     Stream* stream = stream_of(given);
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
     if (const cudaError_t error = capture_forbids(*stream)) return failed(error);
-    Device& it = device();
-    it.counts.waits++;
-    call.wait(all_of(*stream));
-    it.log.line("sync_stream\t%s", stream->name);
+    device().counts.waits++;
+    wait_for_all(call, *stream);
     return cudaSuccess;
 }
 KVSTAGE_API cudaStreamQuery(cudaStream_t given) {
@@ -153,9 +164,10 @@ KVSTAGE_API cudaStreamQuery(cudaStream_t given) {
     Stream* stream = stream_of(given);
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
     if (const cudaError_t error = capture_forbids(*stream)) return failed(error);
-    const cudaError_t told = answer(call, all_of(*stream));
-    if (told == cudaSuccess) device().log.line("sync_stream\t%s", stream->name);
-    return told;
+    for (auto& point : all_of(*stream))
+        if (const cudaError_t told = answer(call, point)) return told;
+    wait_for_all(call, *stream);
+    return cudaSuccess;
 }
 KVSTAGE_API cudaStreamWaitEvent(cudaStream_t given, cudaEvent_t event, unsigned) {
     Call call("cudaStreamWaitEvent");

@@ -41,6 +41,9 @@ void legacy_stream_is_in_order_with_blocking_ones() {
     CHECK(!c[0] && !c[1] && !c[2] && !c[3]);
     cudaStreamSynchronize(second);  // behind the default stream's, which is behind the first's
     CHECK(c[0] && !c[1] && c[2] && c[3]);
+    c.set(4, 1, first);
+    cudaStreamSynchronize(cudaStreamLegacy);  // which has nothing of its own to do
+    CHECK(!c[1] && c[4]);
     cudaStreamSynchronize(apart);
     CHECK(c[1] == 1);
 }

@@ -24,6 +24,18 @@ extern thread_local dim3 blockDim, gridDim;
 
 void __syncthreads();
 
+// CUDA has these without a header, in host code too.
+#define KVSTAGE_MIN_MAX(T)                          \
+    inline T min(T a, T b) { return a < b ? a : b; } \
+    inline T max(T a, T b) { return a < b ? b : a; }
+KVSTAGE_MIN_MAX(int)
+KVSTAGE_MIN_MAX(unsigned int)
+KVSTAGE_MIN_MAX(long)
+KVSTAGE_MIN_MAX(unsigned long)
+KVSTAGE_MIN_MAX(float)
+KVSTAGE_MIN_MAX(double)
+#undef KVSTAGE_MIN_MAX
+
 extern "C" {
 // Puts `run(closure)` into a stream, once for each thread of the grid; then, when all have run, `drop(closure)`.
 cudaError_t kvstage_launch_kernel(dim3 grid, dim3 block, cudaStream_t stream, void (*run)(void*), void (*drop)(void*), void* closure);
