@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from .symbols import Stack, stack_in
 
@@ -37,7 +38,7 @@ class Report:
 def reports(text: str) -> Iterator[Report]:
     """All reports of a log."""
     starts = [match.start() for match in REPORT.finditer(text)]
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, end in pairwise([*starts, len(text)]):
         yield _report(text[start:end])
 
 

@@ -1,4 +1,4 @@
-"""What is read of logs: schedules for programs of any size, reports of sanitizers, and the log of a program that ended in its middle."""
+"""Which schedules a program runs under, and what is read of its logs: reports of sanitizers, and a log that ends in its middle."""
 
 import pytest
 
