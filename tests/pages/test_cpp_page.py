@@ -38,6 +38,7 @@ def ran(command: str, folder: Path, environment: dict[str, str]) -> str:
     return run.stdout
 
 
+@pytest.mark.extended
 def test_the_page_is_what_happens(tmp_path: Path, environment: dict[str, str]) -> None:
     for program in ("g++", "cmake", "addr2line"):
         if shutil.which(program) is None:
