@@ -11,6 +11,7 @@ import torch
 from kvstage import ClosedError, PagedPool, Stager, ThreadDevice
 from kvstage.calls import Calls
 from kvstage.devices import threads
+from kvstage.devices.named_streams import OWN_STREAMS
 
 PATIENCE = 0.05
 """Seconds that a call stays where a close might come between, if that can."""
@@ -93,8 +94,9 @@ def test_twin_without_the_second_look_it_writes_after_the_end_of_close(monkeypat
 @pytest.mark.parametrize("forgets", [False, True])
 def test_a_close_after_an_interrupted_one_finishes_the_work(forgets):
     """The twin has forgotten its workers by then."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background of a shell ignores it
     pool, device, gate = PagedPool(torch.ones(4, 2, 3)), ThreadDevice(), Event()
-    device._worker("copy").queue.put((gate.wait, (), None, None))
+    device._worker(OWN_STREAMS["copy"]).queue.put((gate.wait, (), None, None))
     transfer = Stager(device, scheme="direct").read(pool, [1], 0, 2)
     timer = Timer(PATIENCE, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

@@ -11,6 +11,7 @@ from kvstage import PagedPool, PinnedMemoryError, Stager, ThreadDevice
 from kvstage.calls import Calls
 from kvstage.devices import threads
 from kvstage.devices.left_behind import LeftBehind, left_behind
+from kvstage.devices.named_streams import OWN_STREAMS
 from kvstage.runtime import pending
 from kvstage.runtime.pending import Pending
 from tests.support.devices import everything
@@ -83,7 +84,7 @@ def test_the_failure_of_a_dropped_stager_is_raised_once_by_the_next_call():
     with Failing() as device:
         Stager(device, scheme="direct").read(pool, [1], 0, 4)
         gc.collect()
-        device._workers["copy"].mark(0).block()
+        device._workers[OWN_STREAMS["copy"]].mark(0).block()
         stager = Stager(device, scheme="direct")
         with pytest.raises(ValueError, match="could not broadcast"):
             stager.read(pool, [1], 0, 4)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from kvstage import Device, DeviceError, PagedPool, Stager
+from kvstage.devices.named_streams import OWN_STREAMS
 from kvstage_model.language.edits import Named
 from kvstage_model.language.operations import SyncEvent, SyncStream
 from kvstage_model.schemes.registry import LIBRARY
@@ -103,7 +104,7 @@ def test_the_card_survives_a_piece_of_work_that_fails(names: dict[str, Any]) -> 
     def fail() -> None:
         raise ZeroDivisionError
 
-    card._queues["copy"][0] = fail
+    card._queues[OWN_STREAMS["copy"]][0] = fail
     for ask in (failed.wait, failed.wait, failed.query, failed.result):
         with pytest.raises(ZeroDivisionError):
             ask()

@@ -7,6 +7,7 @@ import torch
 
 from kvstage import PagedPool, Stager, ThreadDevice, calls
 from kvstage.costs import HOST
+from kvstage.devices.named_streams import OWN_STREAMS
 from kvstage.runtime import pending
 from tests.support.plain import plain_read, random_blocks, same
 from tests.support.tiers import often
@@ -93,7 +94,7 @@ def test_a_stager_that_waits_for_its_end_keeps_no_other_from_calling():
         first, second = Stager(device, scheme="direct"), Stager(device, scheme="direct")
         gate = Event()
         first.read(pool, TABLE, 2, 11)
-        device._worker("copy").queue.put((gate.wait, (), None, None))
+        device._worker(OWN_STREAMS["copy"]).queue.put((gate.wait, (), None, None))
         kept = first.read(pool, TABLE, 2, 11)
         closing = Thread(target=first.close)
         closing.start()
