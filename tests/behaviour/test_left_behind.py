@@ -42,7 +42,7 @@ def test_memory_of_dropped_stagers_goes_at_the_next_call_after_their_work(monkey
         with device.hold(everything):
             memory = leave(device)
             assert kept(memory) == STAGERS, "their work has not begun"
-        device.synchronize("copy")
+        device.synchronize(OWN_STREAMS["copy"])
         Stager(device, scheme="direct").read(PagedPool(torch.ones(2, 4, 3)), [1], 0, 4).wait()
         assert kept(memory) == (0 if lets_go else STAGERS)
 
@@ -68,9 +68,9 @@ def test_memory_of_a_call_that_was_interrupted_goes_too():
             Stager(device, scheme="per_block").write(PagedPool(torch.from_numpy(array)), [1], 0, torch.ones(4, 3))
         del array
         gc.collect()
-        ThreadDevice.synchronize(device, "copy")
+        ThreadDevice.synchronize(device, OWN_STREAMS["copy"])
         left_behind(device).let_go(device)  # marks it
-        ThreadDevice.synchronize(device, "copy")
+        ThreadDevice.synchronize(device, OWN_STREAMS["copy"])
         left_behind(device).let_go(device)
         assert kept(memory) == 0
 
