@@ -53,7 +53,7 @@ def test_or_when_the_device_is_closed(monkeypatch, lets_go):
         memory = leave(device)
         if not lets_go:
             monkeypatch.setattr(threads, "left_behind", lambda device: LeftBehind())
-    assert kept(memory) == (0 if lets_go else STAGERS)
+    assert (kept(memory) == 0) is lets_go  # calls have let go of what had ended before them
 
 
 def test_memory_of_a_call_that_was_interrupted_goes_too():
