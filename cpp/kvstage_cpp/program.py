@@ -20,7 +20,7 @@ ASAN_STOPPED = 99
 NO_MAPPING = "unexpected memory mapping"
 """What ThreadSanitizer says on kernels that spread addresses wider than it was built for."""
 TSAN = "symbolize=0 exitcode=0 history_size=4 atexit_sleep_ms=0 stack_trace_format='    #%n (%m+%o)'"
-ASAN = f"symbolize=0 exitcode={ASAN_STOPPED} detect_leaks=0 fast_unwind_on_malloc=0"
+ASAN = f"symbolize=0 exitcode={ASAN_STOPPED} fast_unwind_on_malloc=0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _environment(schedule: str, settings: Settings, folder: Path, trace: bool) -
         "KVSTAGE_LOG": str(folder / "log"),
         "KVSTAGE_TRACE": str(int(trace)),
         "TSAN_OPTIONS": f"{kept.get('TSAN_OPTIONS', '')} {TSAN} log_path={folder}/sanitizer",
-        "ASAN_OPTIONS": f"{kept.get('ASAN_OPTIONS', '')} {ASAN} log_path={folder}/sanitizer",
+        "ASAN_OPTIONS": f"detect_leaks=0 {kept.get('ASAN_OPTIONS', '')} {ASAN} log_path={folder}/sanitizer",
     }
 
 

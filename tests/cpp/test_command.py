@@ -147,3 +147,14 @@ def test_a_program_that_issues_nothing_proves_nothing(cuda_build: CudaBuild, tmp
     source.write_text("#include <cuda_runtime.h>\nint main() { return cudaDeviceSynchronize(); }\n", encoding="utf-8")
     with pytest.raises(CppError, match="issued no operation"):
         main(["run", "--", str(cuda_build([source], STANDARD))])
+
+
+@pytest.mark.parametrize(("what", "code"), [("apart", 0), ("together", 1)])
+def test_each_stream_has_a_stack_of_its_own(cuda_build: CudaBuild, what: str, code: int) -> None:
+    test = program(cuda_build, "kernels_apart", "thread")
+    assert main(["run", "--schedules", "issue-order,late", "--", test, what]) == code
+
+
+@pytest.mark.extended
+def test_streams_that_are_gone_take_no_room(cuda_build: CudaBuild) -> None:
+    assert main(["run", "--schedules", "issue-order", "--", program(cuda_build, "kernels_apart", "thread"), "many"]) == 0

@@ -30,12 +30,13 @@ SAMPLES = FOLDER / "Samples" / "0_Introduction"
     ],
 )
 def test_a_sample_is_clean_or_races_as_its_text_says(
-    cuda_build: CudaBuild, sample: str, macro: str, races: bool, tmp_path: Path
+    cuda_build: CudaBuild, sample: str, macro: str, races: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = SAMPLES / sample / f"{sample}.cu"
     source = tmp_path / f"{sample}.cpp"
     source.write_text(converted(file.read_text(encoding="utf-8"), str(file)), encoding="utf-8")
     program = cuda_build([source], sanitized(STANDARD, "thread"), "-fpermissive", "-w", f"-I{FOLDER / 'Common'}", macro)
+    monkeypatch.setenv("TSAN_OPTIONS", "halt_on_error=1")  # a race in 16 MiB, word by word, takes minutes
     found = judge([str(program)], ("issue-order", "late"), Settings(watchdog=600)).findings
     assert bool(found) == races
     assert {finding.kind for finding in found} <= {"RACE"}

@@ -66,6 +66,8 @@ KVSTAGE_API cudaDeviceSynchronize() {
     if (it.captures) return failed(cudaErrorStreamCaptureUnsupported);
     it.counts.waits++;
     for (size_t i = 0; i < it.streams.size(); ++i) wait_for_all(call, *it.streams[i]);  // a host function may add one
+    auto& streams = it.streams;  // what was destroyed is in order with all that comes: it is not looked at any more
+    streams.erase(std::remove_if(streams.begin(), streams.end(), [](Stream* each) { return each->gone && each->queue.empty(); }), streams.end());
     return cudaSuccess;
 }
 KVSTAGE_API cudaDeviceReset() { return cudaDeviceSynchronize(); }

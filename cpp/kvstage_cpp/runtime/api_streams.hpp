@@ -134,6 +134,7 @@ KVSTAGE_API cudaStreamDestroy(cudaStream_t given) {
     Stream* stream = stream_of(given);
     if (!stream || stream == &device().legacy || given == cudaStreamPerThread) return failed(cudaErrorInvalidResourceHandle);
     stream->gone = true;  // what it has got is done all the same
+    if (stream->queue.empty()) stream->fiber.end();
     return cudaSuccess;
 }
 KVSTAGE_API cudaStreamGetFlags(cudaStream_t given, unsigned* flags) {

@@ -95,6 +95,7 @@ void Device::pop(Stream& stream) {
     delete stream.queue.front();
     stream.queue.pop_front();
     --pending;
+    if (stream.gone && stream.queue.empty()) stream.fiber.end();
 }
 
 // Begins the host function at the front of a stream, and lets it have a moment, so that it has mostly ended when the call returns.

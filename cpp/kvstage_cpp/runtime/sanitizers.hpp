@@ -70,8 +70,10 @@ class Stack {
     Stack() = default;
     Stack(const Stack&) = delete;
     Stack& operator=(const Stack&) = delete;
-    ~Stack() {
+    ~Stack() { end(); }
+    void end() {
         if (bytes_) munmap(bytes_, kBytes);
+        bytes_ = nullptr;
     }
 
     template <class F>
@@ -116,11 +118,16 @@ class Fiber {
         fiber_ = __tsan_create_fiber(0);
         __tsan_set_fiber_name(fiber_, name);
     }
-    ~Fiber() {
-        if (fiber_) __tsan_destroy_fiber(fiber_);
-    }
+    ~Fiber() { end(); }
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
+
+    // Nothing runs on it from here on. ThreadSanitizer has room for some thousands.
+    void end() {
+        if (fiber_) __tsan_destroy_fiber(fiber_);
+        fiber_ = nullptr;
+        stack_.end();
+    }
 
     void rename(const char* name) {
         if (fiber_) __tsan_set_fiber_name(fiber_, name);
