@@ -39,6 +39,7 @@ def usable(known: Run) -> Run:
             f"the program does not use kvstage's CUDA runtime (exit code {known.exit_code}): link it with kvstage::cuda, or with "
             "what `kvstage cpp --source` names" + "".join(f"\n| {line}" for line in known.output.splitlines()[-5:])
         )
-    if known.exit_code == 0 and not known.log.counts.operations:
+    stopped = known.reports or known.log.noticed  # before it could count, maybe
+    if known.exit_code == 0 and not known.log.counts.operations and not stopped:
         raise CppError("the program issued no operation on a stream: there is nothing to hold back, and its runs prove nothing")
     return known
