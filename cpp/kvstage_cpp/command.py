@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument(
         "--watchdog", metavar="SECONDS", type=float, default=60.0, help="how long nothing may happen (default: %(default)g)"
     )
-    running.add_argument("test", nargs="+", metavar="TEST", help="the program and its arguments, behind --")
+    running.add_argument("test", nargs="+", metavar="TEST", help="the program and its arguments, after --")
     running.set_defaults(run=_run)
     converting = inner.add_parser("convert", help="rewrite kernel launches as C++", description=CONVERT)
     converting.add_argument("file", metavar="FILE.cu", type=Path)

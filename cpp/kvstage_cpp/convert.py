@@ -43,7 +43,7 @@ def converted(text: str, name: str) -> str:
             raise CppError(f"{name}:{line}: <<< has no >>>")
         call = _following(tokens, end + 1)
         if call is None:
-            raise CppError(f"{name}:{line}: there are no arguments behind >>>: write kernel<<<...>>>(...)")
+            raise CppError(f"{name}:{line}: there are no arguments after >>>: write kernel<<<...>>>(...)")
         configuration = "".join(token for _, token in tokens[at + 1 : end])
         between = "".join(token for _, token in tokens[end + 1 : call])
         nothing = _following(tokens, call + 1, ")") is not None

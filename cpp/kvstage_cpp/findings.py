@@ -95,9 +95,8 @@ def _tail(output: str) -> tuple[str, ...]:
 
 
 def _told(report: Report, during: Stack, symbols: Symbols) -> Finding:
-    accesses = sorted(
-        report.accesses, key=lambda access: access.who.startswith(HOST)
-    )  # the host's, if unordered, is behind the issue
+    # What the host did before it issued an operation is in order with that: without an order, the host comes second.
+    accesses = sorted(report.accesses, key=lambda access: access.who.startswith(HOST))
     stacks = [access.stack for access in accesses]
     if during:
         stacks = [during, *([report.freed] if report.freed else [])]
@@ -127,7 +126,7 @@ def _repairs(first: Access, second: Access) -> Iterator[str]:
     if first.who.startswith(HOST):
         return
     yield "any of these, right before the second, keeps them apart:"
-    event = f"an event that is recorded on {first.who} right behind the first, and"
+    event = f"an event that is recorded on {first.who} right after the first, and"
     if second.who.startswith(HOST):
         yield f"  cudaStreamSynchronize of {first.who}"
         yield f"  {event} cudaEventSynchronize"

@@ -18,7 +18,7 @@ class Verdict:
 
 
 def judge(test: Sequence[str], asked: Sequence[str] = DEFAULT, settings: Settings | None = None) -> Verdict:
-    """Judges a test, which is a program and its arguments. Raises CppError where its runs would prove nothing."""
+    """Judges a test, which is a program and its arguments. Raises CppError if its runs would prove nothing."""
     runs = tuple(_runs(list(test), checked(asked), settings or Settings()))
     return Verdict(runs, tuple(findings(runs)))
 

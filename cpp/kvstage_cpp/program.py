@@ -57,7 +57,7 @@ class Run:
 
 
 def run(command: Sequence[str], schedule: str, settings: Settings, *, trace: bool = False) -> Run:
-    """Runs a program to its end. Raises CppError where it can't be started."""
+    """Runs a program to its end. Raises CppError if it can't be started."""
     with tempfile.TemporaryDirectory(prefix="kvstage-") as folder:
         done = _started(command, _environment(schedule, settings, Path(folder), trace))
         if NO_MAPPING in done.stdout and shutil.which("setarch"):

@@ -22,7 +22,7 @@ def summary(judged: Verdict) -> str:
 
 
 def as_junit(command: Sequence[str], judged: Verdict) -> str:
-    """The report as XML text: a schedule fails where a finding shows under it."""
+    """The report as XML text: a schedule fails if a finding shows under it."""
     runs, found = judged.runs, judged.findings
     suite = ET.Element("testsuite", name="kvstage cpp run", tests=str(len(runs)), errors="0", skipped="0")
     failures = 0

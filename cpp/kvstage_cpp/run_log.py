@@ -28,7 +28,7 @@ class Noticed:
 
 @dataclass
 class RunLog:
-    """The log of a run. `linked` is False where no process has used the runtime."""
+    """The log of a run. `linked` is False if no process has used the runtime."""
 
     linked: bool = False
     sanitizer: str = ""

@@ -41,7 +41,7 @@ class Line:
 
 @cache
 def source_line(file: str, number: int) -> str:
-    """The text of a line, without what surrounds it; empty where it can't be read."""
+    """The text of a line, without what surrounds it; empty if it can't be read."""
     try:
         lines = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -66,7 +66,7 @@ class Symbols:
                 self._lines[module, offset] = lines
 
     def line(self, stack: Stack) -> Line:
-        """The innermost line of the program's own: not the runtime's, nor a library's where there is another one."""
+        """The innermost line of the program's own: not the runtime's, nor a library's if there is another one."""
         self.load([stack])
         outside = [address for address in stack if not address[0].startswith(SYSTEM)]
         known = [line for address in outside for line in self._lines[address] if not Path(line.file).is_relative_to(ROOT)]

@@ -40,7 +40,7 @@ GRAPH = Event("graph")
 
 
 def trace_of(run: Run) -> str:
-    """The trace as JSON. Raises CppError where the log doesn't make one: no operation, or rows that nothing names."""
+    """The trace as JSON. Raises CppError if the log doesn't make one: no operation, or rows that nothing names."""
     lines = run.log.trace
     arguments = [_arguments(fields[1]) for fields in lines if fields[0] == "call"]
     reading = _Reading(_regions(lines), bool(arguments))
@@ -93,7 +93,7 @@ def _address(text: str) -> int:
 
 
 def _boxes(fields: list[str]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Target and source of a copy, as ranges of bytes: one for each row, or one in all where rows lie side by side."""
+    """Target and source of a copy, as ranges of bytes: one for each row, or one in all if rows lie side by side."""
     target, source = map(_address, fields[:2])
     width, height, depth, *pitches = map(int, fields[2:])
     return tuple(  # type: ignore[return-value]
@@ -136,7 +136,7 @@ class _Reading:
                 self._numbers[number] = self._add(_STREAM[kind](self._regions, rest))
                 self._before[self._numbers[number]] = self._implicit
                 self._implicit = []
-            case ["behind", stream, other] if self._call >= 0:
+            case ["after", stream, other] if self._call >= 0:
                 event = Event("order of the default stream", self._orders)
                 self._orders += 1
                 self._implicit.append((self._add(RecordEvent(event, other)), self._add(WaitEvent(stream, event))))

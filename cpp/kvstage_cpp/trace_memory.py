@@ -19,7 +19,7 @@ class Region:
 
     @property
     def end(self) -> int:
-        """The first address behind it."""
+        """The first address after it."""
         return self.begin + self.buffer.slots * self.buffer.rows * self.row_bytes
 
 
@@ -38,7 +38,7 @@ class Regions:
         self._begins = [region.begin for region in self._regions]
 
     def rows(self, address: int, size: int) -> Iterator[Rows]:
-        """The rows of a range of bytes, one run in each slot. Raises CppError where it isn't whole rows of one buffer."""
+        """The rows of a range of bytes, one run in each slot. Raises CppError if it isn't whole rows of one buffer."""
         number = bisect_right(self._begins, address) - 1
         region = self._regions[number] if number >= 0 else None
         if region is None or address + size > region.end:

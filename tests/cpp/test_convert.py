@@ -37,7 +37,7 @@ def test_launches_and_nothing_else_are_rewritten(cuda: str, cpp: str) -> None:
     ("cuda", "words"),
     [
         ("int i;\nk<<<1, 2", "file.cu:2: <<< has no >>>"),
-        ("\n\nk<<<1, 2>>>;", "file.cu:3: there are no arguments behind >>>"),
+        ("\n\nk<<<1, 2>>>;", "file.cu:3: there are no arguments after >>>"),
         ("(a)<<<1, 2>>>(x);", "file.cu:1: there is no kernel before <<<"),
     ],
 )

@@ -99,8 +99,8 @@ KVSTAGE_API cudaMallocAsync(void** p, size_t bytes, cudaStream_t handle) {
     if (const cudaError_t error = capture_forbids(*stream)) return failed(error);
     if (const cudaError_t error = allocate(call, p, bytes, cudaMemoryTypeDevice)) return error;
     if (!*p) return cudaSuccess;
-    Operation operation;  // the memory is there from this place of the stream on: a write, for whoever comes too early
-    operation.work = new Fill(flat(*p, nullptr, bytes), Memory::kFresh, 1);
+    Operation operation;  // the memory is there from this place of the stream on: a write, for what comes too early
+    operation.work = new Fill(flat(*p, nullptr, bytes), Memory::kFresh);
     put(call, *stream, operation);
     return cudaSuccess;
 }
@@ -197,17 +197,17 @@ KVSTAGE_API cudaMemcpyBatchAsync(void** dsts, void** srcs, size_t* sizes, size_t
 }
 KVSTAGE_API cudaMemset(void* p, int value, size_t bytes) {
     Call call("cudaMemset");
-    return fill(call, nullptr, flat(p, nullptr, bytes), value, 1, true);
+    return fill(call, nullptr, flat(p, nullptr, bytes), value, true);
 }
 KVSTAGE_API cudaMemsetAsync(void* p, int value, size_t bytes, cudaStream_t stream) {
     Call call("cudaMemsetAsync");
-    return fill(call, stream, flat(p, nullptr, bytes), value, 1, false);
+    return fill(call, stream, flat(p, nullptr, bytes), value, false);
 }
 KVSTAGE_API cudaMemset2D(void* p, size_t pitch, int value, size_t width, size_t height) {
     Call call("cudaMemset2D");
-    return fill(call, nullptr, rows(p, pitch, nullptr, 0, width, height), value, 1, true);
+    return fill(call, nullptr, rows(p, pitch, nullptr, 0, width, height), value, true);
 }
 KVSTAGE_API cudaMemset2DAsync(void* p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
     Call call("cudaMemset2DAsync");
-    return fill(call, stream, rows(p, pitch, nullptr, 0, width, height), value, 1, false);
+    return fill(call, stream, rows(p, pitch, nullptr, 0, width, height), value, false);
 }

@@ -81,13 +81,9 @@ class Copy : public Work {
 
 class Fill : public Work {
    public:
-    Fill(const Box& box, int value, size_t unit) : box_(box), value_(value), unit_(unit) {}
+    Fill(const Box& box, int value) : box_(box), value_(value) {}
     void run(int first, int last) override {
-        in_halves(box_, first, last, [this](char* dst, const char*, size_t bytes) {
-            if (unit_ == 1) memset(dst, value_, bytes);
-            else
-                for (size_t i = 0; i < bytes / unit_; ++i) memcpy(dst + i * unit_, &value_, unit_);
-        });
+        in_halves(box_, first, last, [this](char* dst, const char*, size_t bytes) { memset(dst, value_, bytes); });
     }
     bool touches(const Range& range) const override { return range.meets(box_.target()); }
     const char* name() const override { return "fill"; }
@@ -99,7 +95,6 @@ class Fill : public Work {
    private:
     const Box box_;
     const int value_;
-    const size_t unit_;
 };
 
 // The bytes of a source, read now and by the host.
@@ -164,7 +159,7 @@ cudaError_t copy(const Call& call, cudaStream_t handle, const Box& box, cudaMemc
     return cudaSuccess;
 }
 
-cudaError_t fill(const Call& call, cudaStream_t handle, const Box& box, int value, size_t unit, bool blocking) {
+cudaError_t fill(const Call& call, cudaStream_t handle, const Box& box, int value, bool blocking) {
     Stream* stream = stream_of(handle);
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
     if (!box.bytes()) return cudaSuccess;
@@ -174,7 +169,7 @@ cudaError_t fill(const Call& call, cudaStream_t handle, const Box& box, int valu
     if (const cudaError_t error = capture_refuses(*stream)) return failed(error);
     Operation operation;
     operation.call = call.name;
-    operation.work = new Fill(box, value, unit);
+    operation.work = new Fill(box, value);
     put(call, *stream, operation);
     if (blocking && memory().type(box.dst) != cudaMemoryTypeDevice) call.wait({stream, stream->issued, nullptr});  // else the host goes on
     return cudaSuccess;

@@ -1,4 +1,4 @@
-// The device: its streams, what they have yet to do, and who makes them do it. Everything happens inside calls of the API, under one lock;
+// The device: its streams, what they have yet to do, and what makes them do it. Everything happens inside calls of the API, under one lock;
 // the host functions of streams alone run on a thread of their own, as a driver's do.
 #pragma once
 #include "lock.hpp"
@@ -151,7 +151,7 @@ void Device::let_go() {
     progress();
 }
 
-// Makes streams go on, whatever the schedule says, until one has come to a point. Whom it waits for was issued earlier: no circle.
+// Makes streams go on, whatever the schedule says, until one has come to a point. What it waits for was issued earlier: there is no circle.
 void Device::force(const Point& point) {
     std::vector<Point> todo{point};
     for (int tries = 0; !todo.empty();) {
@@ -196,17 +196,17 @@ void Device::wait(const Point& point, const char* call, void* caller) {
 // Puts an operation into its stream, in order with the legacy stream, and lets happen what may.
 void Device::put(Operation& operation, void* caller) {
     Stream& stream = *operation.stream;
-    auto behind = [&](Stream& other, uint64_t& seen) {
+    auto after = [&](Stream& other, uint64_t& seen) {
         if (other.issued <= seen) return;
         operation.after.push_back({&other, other.issued, nullptr});
-        log.line("behind\t%s\t%s", stream.name, other.name);
+        log.line("after\t%s\t%s", stream.name, other.name);
         seen = other.issued;
     };
     if (&stream == &legacy) {
         for (auto* other : streams)
-            if (other != &stream && other->blocking) behind(*other, other->seen_by_legacy);
+            if (other != &stream && other->blocking) after(*other, other->seen_by_legacy);
     } else if (stream.blocking) {
-        behind(legacy, stream.seen_legacy);
+        after(legacy, stream.seen_legacy);
     }
     operation.id = ids++;
     if (operation.work) operation.number = long(counts.operations++);

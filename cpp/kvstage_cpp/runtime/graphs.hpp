@@ -20,7 +20,7 @@ struct Command {
 struct Number {
     size_t commands = 0;
 };
-struct Known {  // how many commands of each branch something comes behind
+struct Known {  // how many commands of each branch come before something
     std::vector<Number> of;
 };
 

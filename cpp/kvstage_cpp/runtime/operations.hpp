@@ -29,7 +29,7 @@ class Work {
     virtual void write(FILE* log) const = 0;  // as fields of the log
 };
 
-// A place in a stream that an event, or a wait, stands for: behind the first `position` operations. Counted, as events share it.
+// A place in a stream that an event, or a wait, stands for: after the first `position` operations. Counted, as events share it.
 struct Mark {
     Stream* stream;
     uint64_t position = 0;
@@ -62,7 +62,7 @@ struct Event {
 struct Operation {
     Stream* stream = nullptr;
     Work* work = nullptr;  // null: a record or a wait
-    bool owned = true;     // the work is deleted behind the operation; a graph's is not
+    bool owned = true;     // the work is deleted after the operation; a graph's is not
     Mark* mark = nullptr;  // what is reached with it
     const Event* event = nullptr;  // that is recorded or waited for
     long number = -1, id = -1;
@@ -101,7 +101,7 @@ struct Stream {
 
 bool reached(const Point& point) { return point.stream->ended >= point.position; }
 
-// On the fiber of who comes after.
+// On the fiber of what comes after.
 void acquire(const Point& point) { point.mark ? point.mark->edge.acquire() : point.stream->edge.acquire(); }
 
 // What the program holds are our own pointers, by CUDA's names.

@@ -1,7 +1,7 @@
 // Two threads of the runtime's own: one runs the host functions of streams, the other looks whether anything still happens.
 //
 // A program may wait, outside the API, for what a stream has yet to do: a real device would come to it, so after a moment in which nothing
-// has happened the schedule holds back nothing any longer. Where nothing happens for KVSTAGE_WATCHDOG seconds (60), the process ends, and
+// has happened the schedule holds back nothing any longer. If nothing happens for KVSTAGE_WATCHDOG seconds (60), the process ends, and
 // says what it waits for.
 #pragma once
 #include <pthread.h>

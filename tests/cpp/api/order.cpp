@@ -39,7 +39,7 @@ void legacy_stream_is_in_order_with_blocking_ones() {
     c.set(2, 1, nullptr);
     c.set(3, 1, second);
     CHECK(!c[0] && !c[1] && !c[2] && !c[3]);
-    cudaStreamSynchronize(second);  // behind the default stream's, which is behind the first's
+    cudaStreamSynchronize(second);  // after the default stream's, which is after the first's
     CHECK(c[0] && !c[1] && c[2] && c[3]);
     c.set(4, 1, first);
     cudaStreamSynchronize(cudaStreamLegacy);  // which has nothing of its own to do

@@ -126,7 +126,7 @@ CASE(query_poll) {  // the event is asked, and the answer is not looked at
     return wrong(out.data());
 }
 
-CASE(batch_any_order) {  // a batched copy that may read its sources at any time, behind the copy that writes them
+CASE(batch_any_order) {  // a batched copy that may read its sources at any time, after the copy that writes them
     Pool pool, source(false);
     Pinned out;
     cudaStream_t s = new_stream();

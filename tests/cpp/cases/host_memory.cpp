@@ -109,7 +109,7 @@ CASE(h15_keys_then_values) {  // one staging row for the keys and, at once, for 
     return keys.wrong();
 }
 
-CASE(h20_local_source_that_was_pinned) {  // a local vector is the source: harmless until somebody registers it
+CASE(h20_local_source_that_was_pinned) {  // a local vector is the source: harmless until it is registered
     Pool pool(false);
     cudaStream_t s = new_stream();
     {
@@ -148,7 +148,7 @@ CASE(h22_graph_keeps_the_address) {  // a graph's copy reads its host source ane
     return found;
 }
 
-CASE(h24_one_branch_without_a_wait) {  // inputs are kept in turns, each behind an event: but for those that come from the host
+CASE(h24_one_branch_without_a_wait) {  // inputs are kept in turns, each after an event: but for those that come from the host
     Pool inputs(false);
     Pinned turns(2);
     cudaStream_t s = new_stream();

@@ -115,7 +115,7 @@ CASE(h54_two_blocks_into_one_slot) {  // two streams offload into the same host 
     return wrong(slot.rows, 1);
 }
 
-CASE(h59_inline_path_without_the_wait) {  // staging is reloaded with no order behind the copy that fills it
+CASE(h59_inline_path_without_the_wait) {  // staging is reloaded with no order after the copy that fills it
     Pool pool, reloaded(false);
     Pinned staging;
     cudaStream_t offload = new_stream(), reload = new_stream();

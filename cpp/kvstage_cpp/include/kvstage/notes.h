@@ -23,7 +23,7 @@ void kvstage_name_buffer(const void* memory, const char* name, size_t slots, siz
 // A call of the scheme begins: its arguments as the JSON object that docs/traces.md describes.
 void kvstage_begin_call(const char* arguments);
 
-// What the host does from here on comes from the caller, behind the call.
+// What the host does from here on comes from the caller, after the call.
 void kvstage_end_call(void);
 
 // The host copies, reads, or writes. kvstage_host_copy makes the copy, by memcpy, and the other two only say so.
