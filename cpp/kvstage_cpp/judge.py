@@ -40,6 +40,8 @@ def usable(known: Run) -> Run:
             "what `kvstage cpp --source` names" + "".join(f"\n| {line}" for line in known.output.splitlines()[-5:])
         )
     stopped = known.reports or known.log.noticed  # before it could count, maybe
+    if known.exit_code == 0 and not known.log.ended and not stopped:
+        raise CppError("the program ended by _exit or the like: the runtime could not count its operations; return from main")
     if known.exit_code == 0 and not known.log.counts.operations and not stopped:
         raise CppError("the program issued no operation on a stream: there is nothing to hold back, and its runs prove nothing")
     return known

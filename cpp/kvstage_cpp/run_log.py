@@ -28,9 +28,10 @@ class Noticed:
 
 @dataclass
 class RunLog:
-    """The log of a run. `linked` is False if no process has used the runtime."""
+    """The log of a run. `linked` is False if no process has used the runtime, `ended` if none has come to its exit handlers."""
 
     linked: bool = False
+    ended: bool = False
     sanitizer: str = ""
     counts: Counts = Counts()
     noticed: list[Noticed] = field(default_factory=list)
@@ -47,6 +48,7 @@ def read(text: str) -> RunLog:
             case ["start", _, sanitizer]:
                 log.linked, log.sanitizer = True, sanitizer
             case ["end", *numbers] if len(numbers) == 5:
+                log.ended = True
                 log.counts = max(log.counts, Counts(*map(int, numbers)), key=lambda counts: counts.operations)
             case ["finding", kind, words, first, second]:
                 log.noticed.append(Noticed(kind, words, stack_in(first), stack_in(second)))

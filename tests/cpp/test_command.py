@@ -142,10 +142,14 @@ def test_what_is_refused(arguments: list[str], words: str, capsys: pytest.Captur
     assert words in capsys.readouterr().err
 
 
-def test_a_program_that_issues_nothing_proves_nothing(cuda_build: CudaBuild, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [("return cudaDeviceSynchronize();", "issued no operation"), ("cudaDeviceSynchronize(); _exit(0);", "ended by _exit")],
+)
+def test_a_program_that_issues_nothing_proves_nothing(cuda_build: CudaBuild, tmp_path: Path, body: str, words: str) -> None:
     source = tmp_path / "idle.cpp"
-    source.write_text("#include <cuda_runtime.h>\nint main() { return cudaDeviceSynchronize(); }\n", encoding="utf-8")
-    with pytest.raises(CppError, match="issued no operation"):
+    source.write_text(f"#include <cuda_runtime.h>\n#include <unistd.h>\nint main() {{ {body} }}\n", encoding="utf-8")
+    with pytest.raises(CppError, match=words):
         main(["run", "--", str(cuda_build([source], STANDARD))])
 
 
