@@ -44,6 +44,9 @@ ALLOWED = {
     "kvstage.checked": (
         "devices errors kvstage_model.language kvstage_model.ordering kvstage_model.schedules kvstage_model.simulation numpy torch"
     ),
+    "kvstage.cuda": (
+        "checked errors kvstage_model.language kvstage_model.ordering kvstage_model.schedules kvstage_model.simulation numpy torch"
+    ),
     "kvstage.recorder": (
         "checked devices errors kvstage_model.language kvstage_model.ordering kvstage_model.schedules kvstage_model.simulation "
         "numpy torch"
@@ -58,14 +61,16 @@ ALLOWED = {
     "kvstage.ops": "errors pool stager torch",
     "kvstage.tier": "arguments batch errors pool stager kvstage_model.language kvstage_model.tier numpy torch",
     "kvstage": (
-        "batch checked costs devices errors ops pool runtime selection stager transfer kvstage_model.language kvstage_model.schemes"
+        "batch checked costs cuda devices errors ops pool runtime selection stager transfer kvstage_model.language "
+        "kvstage_model.schemes"
     ),
     # pytest_kvstage: the plugin
     "pytest_kvstage": "",
     "pytest_kvstage.plan": "kvstage_model.schedules",
     "pytest_kvstage.staging_schedule": "kvstage kvstage_model.schedules",
-    "pytest_kvstage.runs": "plan staging_schedule kvstage_model.schedules pytest _pytest",
-    "pytest_kvstage.plugin": "plan runs kvstage_model.schedules pytest",
+    "pytest_kvstage.cuda_schedule": "kvstage.cuda staging_schedule kvstage_model.schedules pytest",
+    "pytest_kvstage.runs": "cuda_schedule plan staging_schedule kvstage_model.schedules pytest _pytest",
+    "pytest_kvstage.plugin": "cuda_schedule plan runs kvstage.cuda kvstage_model.schedules pytest",
     # kvstage_cpp: tests of C++ engines, Python alone
     "kvstage_cpp": "",
     "kvstage_cpp.errors": "",

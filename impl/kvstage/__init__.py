@@ -36,6 +36,7 @@ from .batch import Batch
 from .checked.device import CheckedDevice
 from .checked.findings import HostAccessError, HostThreadError, RaceError, ReleasedMemoryError, SpinningError, StagingError
 from .costs import Costs
+from .cuda import NoCudaHereError, simulated_cuda
 from .devices.accelerator import AcceleratorDevice
 from .devices.device import Device, Index
 from .devices.host import HostDevice
@@ -94,6 +95,7 @@ __all__ = [
     "Memory",
     "Moved",
     "NamedStreams",
+    "NoCudaHereError",
     "NotFinishedError",
     "OpenCLDevice",
     "OpenCLMissingError",
@@ -114,4 +116,5 @@ __all__ = [
     "ThreadDevice",
     "Transfer",
     "UnknownSchemeError",
+    "simulated_cuda",
 ]

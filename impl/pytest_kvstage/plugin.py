@@ -11,8 +11,12 @@ but the import of a few small modules.
 """
 
 from collections.abc import Generator
+from typing import Any
 
 import pytest
+
+OUTER = pytest.StashKey[Any]()
+"""The simulated device that is there outside of tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,10 +26,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="STRING",
         help="run tests that ask for staging_schedule under this schedule alone, such as hold:3:end: a failure prints it",
     )
+    parser.getgroup("kvstage").addoption(
+        "--kvstage-cuda", action="store_true", help="every test sees one simulated CUDA device, and runs in issue order and late"
+    )
+    parser.getgroup("kvstage").addoption(
+        "--kvstage-cuda-counts-on",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="count on what a driver does though no document promises it; docs/cuda.md lists the names",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declares the mark, and refuses a string that names no schedule."""
+    """Declares the marks, refuses a string that names no schedule, and boots the simulated device before a test is imported."""
     config.addinivalue_line(
         "markers",
         'staging(schedules="delays", runs=100, seed=None): which schedules a test with staging_schedule runs under: '
@@ -39,6 +53,39 @@ def pytest_configure(config: pytest.Config) -> None:
             from_string(text)
         except ReplayStringError as error:
             raise pytest.UsageError(f"--kvstage-replay: {error}") from error
+    for line in (
+        'cuda_schedules("seeded" or "exhaustive", runs=100, seed=None): which schedules a test runs under with --kvstage-cuda',
+        "cuda_finding(text): with --kvstage-cuda, the test must give a finding that has this text: it is a test of wrong code",
+    ):
+        config.addinivalue_line("markers", line)
+    if config.getoption("--kvstage-cuda"):
+        from kvstage.cuda import NoCudaHereError, simulated_cuda
+
+        outer = simulated_cuda(counts_on=config.getoption("--kvstage-cuda-counts-on"), raises=False)
+        try:
+            outer.__enter__()
+        except NoCudaHereError as error:
+            raise pytest.UsageError(f"--kvstage-cuda: {error}") from error
+        config.stash[OUTER] = outer
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The device is gone with the last test."""
+    outer = config.stash.get(OUTER, None)
+    if outer is not None:
+        del config.stash[OUTER]
+        outer.__exit__(None, None, None)
+
+
+@pytest.fixture
+def cuda_under_schedules(request: pytest.FixtureRequest) -> object:
+    """This run's schedule, on the simulated CUDA device: a test that asks for it is skipped without --kvstage-cuda."""
+    from .runs import CURRENT
+
+    if not request.config.getoption("--kvstage-cuda"):
+        pytest.skip("needs --kvstage-cuda, which gives the process a simulated device")
+    run = request.node.stash.get(CURRENT, None)
+    return None if run is None else run.staging
 
 
 @pytest.fixture
@@ -60,16 +107,21 @@ def staging_schedule(request: pytest.FixtureRequest) -> object:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Runs a test that asks for `staging_schedule` once for each schedule."""
-    if not _staged(item):
+    """Runs a test that asks for `staging_schedule` once for each schedule, and with --kvstage-cuda every other one too."""
+    if not _scheduled(item):
         return None
+    from .cuda_schedule import CudaMarkError, CudaPlan, cuda_plan_of
     from .plan import MarkError, Plan, plan_of
     from .runs import run_all
 
     mark, replay = item.get_closest_marker("staging"), item.config.getoption("--kvstage-replay")
     try:
-        plan: Plan | Exception = plan_of(mark.args if mark else (), mark.kwargs if mark else {}, replay)
-    except MarkError as error:
+        plan: Plan | CudaPlan | Exception
+        if _staged(item):
+            plan = plan_of(mark.args if mark else (), mark.kwargs if mark else {}, replay)
+        else:
+            plan = cuda_plan_of(item.get_closest_marker("cuda_schedules"), replay)
+    except (MarkError, CudaMarkError) as error:
         plan = error
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in run_all(item, nextitem, plan):
@@ -81,7 +133,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     """Looks at a run when its test has returned or failed: functions, methods of a `unittest.TestCase`, and all else."""
-    if not _staged(item):
+    if not _scheduled(item):
         return (yield)
     from .runs import judging
 
@@ -120,6 +172,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         seed = _property(report, "kvstage_seed")
         if seed is not None:
             terminalreporter.write_line(f"kvstage: seed {seed} in {report.nodeid}")
+
+
+def _scheduled(item: pytest.Item) -> bool:
+    return _staged(item) or bool(item.config.getoption("--kvstage-cuda"))
 
 
 def _staged(item: pytest.Item) -> bool:

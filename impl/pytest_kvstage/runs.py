@@ -12,6 +12,7 @@ from kvstage_model.schedules.drivers import TooManySchedulesError
 from kvstage_model.schedules.replay_strings import from_string
 from kvstage_model.schedules.schedule import Schedule
 
+from .cuda_schedule import CudaPlan, CudaSchedule
 from .plan import Plan
 from .staging_schedule import StagingSchedule
 
@@ -29,7 +30,7 @@ SCHEDULES, SEED = "kvstage_schedules", "kvstage_seed"
 class ScheduledRun:
     """One run of a test: its schedule, or the error for which there can't be one; and the schedule that shows more, if any."""
 
-    staging: StagingSchedule | Exception
+    staging: StagingSchedule | CudaSchedule | Exception
     replayed: bool
     raised: bool = False
     witness: str | None = None
@@ -40,11 +41,14 @@ def judging(item: pytest.Item) -> Iterator[None]:
     """Looks at a run when its test has returned or failed, whatever kind of test it is."""
     run = item.stash[CURRENT]
     if isinstance(run.staging, Exception):
+        if "staging_schedule" not in getattr(item, "fixturenames", ()):  # that one fails by itself
+            pytest.fail(str(run.staging), pytrace=False)
         yield
         return
     failure = None
     try:
-        yield
+        with run.staging.running():
+            yield
         told = _told(item)
         if told is None:
             failure = run.staging.finish(replayed=run.replayed)
@@ -69,7 +73,7 @@ def _told(item: pytest.Item) -> BaseException | None:
     return told[0].value if told else None
 
 
-def run_all(item: pytest.Item, nextitem: pytest.Item | None, plan: Plan | Exception) -> Iterator[pytest.TestReport]:
+def run_all(item: pytest.Item, nextitem: pytest.Item | None, plan: Plan | CudaPlan | Exception) -> Iterator[pytest.TestReport]:
     """Runs a test under the schedules of its plan, up to the first that fails, and gives the reports of the last run.
 
     Where what was found shows better under another schedule, the last run is under that.
@@ -95,7 +99,7 @@ class _RaisedError(Exception):
 class _Runs:
     """The runs of one test, and the reports of the one that counts."""
 
-    def __init__(self, item: pytest.Item, plan: Plan | Exception) -> None:
+    def __init__(self, item: pytest.Item, plan: Plan | CudaPlan | Exception) -> None:
         self.reports: list[pytest.TestReport] = []
         self._item = item
         self._plan = plan
@@ -112,7 +116,7 @@ class _Runs:
             self._show(last)
         self._annotate(self._plan)
 
-    def _drive(self, plan: Plan) -> ScheduledRun | None:
+    def _drive(self, plan: Plan | CudaPlan) -> ScheduledRun | None:
         """Runs up to the first that raises; which that was."""
         refused: Exception | None = None
         try:
@@ -124,18 +128,26 @@ class _Runs:
             refused = error
         return self._run(ScheduledRun(refused, False)) if refused else None
 
-    def _passing(self, schedule: Schedule) -> None:
+    def _passing(self, schedule: Schedule) -> int:
+        """How much the test issued. Raises _RaisedError where it failed."""
         run = self._under(schedule)
         if run.raised:
             raise _RaisedError(run)
+        return run.staging.issued if isinstance(run.staging, CudaSchedule) else 1
 
     def _under(self, schedule: Schedule, *, replayed: bool = False) -> ScheduledRun:
         replayed = replayed or self._replayed
-        return self._run(ScheduledRun(StagingSchedule(schedule, _from_here(self._item), replayed=replayed), self._replayed))
+        name = _from_here(self._item)
+        if isinstance(self._plan, CudaPlan):
+            mark = self._item.get_closest_marker("cuda_finding")
+            counts_on = tuple(self._item.config.getoption("--kvstage-cuda-counts-on"))
+            expected = str(mark.args[0]) if mark and mark.args else "" if mark else None
+            return self._run(ScheduledRun(CudaSchedule(schedule, name, counts_on, expected), self._replayed))
+        return self._run(ScheduledRun(StagingSchedule(schedule, name, replayed=replayed), self._replayed))
 
     @property
     def _replayed(self) -> bool:
-        return isinstance(self._plan, Plan) and self._plan.replay is not None
+        return isinstance(self._plan, Plan | CudaPlan) and self._plan.replay is not None
 
     def _run(self, run: ScheduledRun) -> ScheduledRun:
         """The whole protocol of a test but for what outlives it: its parent stays set up."""
@@ -146,7 +158,7 @@ class _Runs:
         called = [report for report in self.reports if report.when == "call"]
         self._seconds += sum(report.duration for report in called)
         run.raised |= not called or any(not report.passed for report in self.reports if report.when != "call")
-        if run.raised and isinstance(run.staging, StagingSchedule):
+        if run.raised and isinstance(run.staging, StagingSchedule | CudaSchedule):
             for report in called:
                 path, line, name = report.location
                 report.location = path, line, f"{name}[{run.staging.name}]"
@@ -157,7 +169,7 @@ class _Runs:
 
         Where that shows nothing, under the one that did again: what it reports then names that one alone.
         """
-        if run.witness is None or self._replayed or not isinstance(run.staging, StagingSchedule):
+        if run.witness is None or self._replayed or not isinstance(run.staging, StagingSchedule | CudaSchedule):
             return
         if run.witness != run.staging.name:
             reports = self.reports
@@ -167,7 +179,7 @@ class _Runs:
                 if not any(report.failed for report in self.reports):
                     self.reports = reports
 
-    def _annotate(self, plan: Plan) -> None:
+    def _annotate(self, plan: Plan | CudaPlan) -> None:
         for report in self.reports:
             if report.when == "call":
                 report.duration = self._seconds

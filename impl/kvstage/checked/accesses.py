@@ -1,9 +1,9 @@
 """What code has issued on a checked device: a program of the model, over bytes, and the user's line of each operation."""
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from kvstage_model.language.buffers import Rows, overlap
+from kvstage_model.language.buffers import Rows
 from kvstage_model.language.operations import (
     Event,
     HostCopy,
@@ -23,6 +23,7 @@ from kvstage_model.language.operations import (
     writes,
 )
 from kvstage_model.ordering.program import Issued
+from kvstage_model.ordering.touched_rows import TouchedRows
 
 from .source_lines import Line
 
@@ -54,10 +55,19 @@ class Accesses:
         self.asynchronous = 0
         self._events: dict[Hashable, int] = {}
 
-    def later(self, operation: Operation, what: str, line: Line | None) -> None:
-        """Work that moves bytes on a stream, or elsewhere."""
+    def later(self, operation: Operation, what: str, line: Line | None) -> int:
+        """Work that moves bytes on a stream, or elsewhere: its place among what is noted."""
         self.noted.append(CheckedOperation(operation, what, line, self.asynchronous))
         self.asynchronous += 1
+        return len(self.noted) - 1
+
+    def touched(self, place: int, operation: Operation) -> None:
+        """Work turns out to touch other bytes than was noted when it was issued: an index was not known by then."""
+        self.noted[place] = replace(self.noted[place], operation=operation)
+
+    def handed_out(self, stream: str, rows: Rows, what: str, line: Line | None) -> None:
+        """An allocator may give bytes to later work of a stream: no work of its own, so that schedules don't count it."""
+        self.noted.append(CheckedOperation(Launch(stream, (), (rows,)), what, line, frees=True))
 
     def host(self, read: tuple[Rows, ...], written: tuple[Rows, ...], what: str, line: Line | None) -> None:
         """The host reads and writes bytes itself. What a line does side by side is one access, named as the last."""
@@ -117,8 +127,12 @@ class Accesses:
 
         `place` says where bytes lie in words that are the same in every run.
         """
-        shared = [rows for each in self.noted if each.number is not None for rows in _rows(each.operation)]
-        kept = tuple(each for each in self.noted if _matters(each.operation, shared))
+        shared = TouchedRows()
+        for number, each in enumerate(self.noted):
+            if each.number is not None:
+                for rows in _rows(each.operation):
+                    shared.add(rows, True, 0, number)
+        kept = tuple(each for each in self.noted if each.number is not None or _matters(each.operation, shared))
         return Program(tuple(_signature(each.operation, place) for each in kept), kept)
 
     def _access(self, noted: CheckedOperation) -> None:
@@ -156,9 +170,9 @@ def _union(first: Rows, second: Rows) -> Rows | None:
     return first.buffer.at(0, start, stop - start) if stop - start <= first.count + second.count else None
 
 
-def _matters(operation: Operation, shared: list[Rows]) -> bool:
+def _matters(operation: Operation, shared: TouchedRows) -> bool:
     mine = list(_rows(operation))
-    return not mine or any(overlap(rows, other) for rows in mine for other in shared)
+    return not mine or any(any(shared.of(rows, True)) for rows in mine)
 
 
 def _rows(operation: Operation) -> Iterator[Rows]:

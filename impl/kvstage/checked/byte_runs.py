@@ -21,8 +21,13 @@ def byte_runs(tensor: torch.Tensor) -> tuple[Rows, ...]:
 
 def strided_runs(start: int, shape: tuple[int, ...], steps: tuple[int, ...], size: int) -> tuple[Rows, ...]:
     """The bytes of elements of `size` bytes, `steps` bytes apart in each dimension: runs as `byte_runs` has them."""
+    return tuple(EVERYTHING.at(0, first, stop - first) for first, stop in strided_bounds(start, shape, steps, size))
+
+
+def strided_bounds(start: int, shape: tuple[int, ...], steps: tuple[int, ...], size: int) -> list[tuple[int, int]]:
+    """The same as (first byte, byte after the last), in rising order."""
     if 0 in shape:
-        return ()
+        return []
     dimensions = sorted((step, count) for step, count in zip(steps, shape, strict=True) if count > 1)
     length, starts = size, np.array([start])
     for step, count in dimensions:
@@ -30,15 +35,19 @@ def strided_runs(start: int, shape: tuple[int, ...], steps: tuple[int, ...], siz
             length += step * (count - 1)
         else:
             starts = np.add.outer(starts, np.arange(count) * step).ravel()
-    return runs(starts, length)
+    return bounds(starts, length)
 
 
 def runs(starts: NDArray[np.int64], length: int) -> tuple[Rows, ...]:
     """Pieces of `length` bytes each, from these addresses on, as runs that don't touch one another."""
+    return tuple(EVERYTHING.at(0, first, stop - first) for first, stop in bounds(starts, length))
+
+
+def bounds(starts: NDArray[np.int64], length: int) -> list[tuple[int, int]]:
+    """The same as (first byte, byte after the last), in rising order."""
     if not len(starts):
-        return ()
+        return []
     starts = np.unique(starts)
     first = np.flatnonzero(np.diff(starts, prepend=starts[0] - length - 1) > length)
     last = np.append(first[1:], len(starts)) - 1
-    bounds = zip(starts[first].tolist(), (starts[last] + length).tolist(), strict=True)
-    return tuple(EVERYTHING.at(0, start, stop - start) for start, stop in bounds)
+    return list(zip(starts[first].tolist(), (starts[last] + length).tolist(), strict=True))

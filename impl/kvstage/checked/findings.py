@@ -1,24 +1,26 @@
 """What was found in a run, as errors that name both accesses, their lines, and the waits that would help."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from typing import Protocol
 
-from kvstage_model.language.buffers import Rows, overlap, parts
+from kvstage_model.language.buffers import Memory, Rows, overlap, parts
 from kvstage_model.language.operations import (
+    OnStream,
     Operation,
     Post,
     QueryEvent,
     RecordEvent,
     SyncEvent,
-    SyncStream,
-    Take,
     WaitEvent,
     reads,
     stream_of,
     writes,
 )
 from kvstage_model.ordering.missing_waits import advice, too_late
+from kvstage_model.ordering.program import Issued
 from kvstage_model.ordering.races import Race, races
 from kvstage_model.schedules.replay_strings import to_string
 from kvstage_model.schedules.schedule import Hold, Schedule
@@ -26,11 +28,42 @@ from kvstage_model.simulation.machine import DeadlockError
 
 from ..errors import KVStageError
 from .accesses import CheckedOperation, Program
-from .memory import MemoryRegion, MemoryRegions
 from .source_lines import Line
 
 KEPT = 64
 """Programs whose races are remembered: a test under many schedules issues few different ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where bytes lie: from byte `start` on in a piece of memory of `size` bytes, which was made on a line."""
+
+    memory: Memory
+    size: int
+    start: int
+    line: Line | None
+
+
+class Words(Protocol):
+    """How a device speaks of its memory and of its calls. `freed` is what is said of the line where memory was let go."""
+
+    freed: str
+
+    def place(self, rows: Rows) -> Place | None:
+        """Where bytes lie."""
+        ...  # pragma: no cover
+
+    def call(self, operation: Operation) -> str:
+        """A wait or a record, as a user writes it."""
+        ...  # pragma: no cover
+
+    def kept(self, stream: str) -> str | None:
+        """What else keeps memory from being handed out while a stream may use it, as a user writes it."""
+        ...  # pragma: no cover
+
+
+LOOKS_AHEAD = 200
+"""How many operations after the second access of a race are looked at, for a wait that comes too late."""
 
 
 class StagingError(KVStageError, AssertionError):
@@ -69,7 +102,7 @@ class HostThreadError(StagingError):
     """A second host thread uses the device, or one of its tensors."""
 
 
-def finding(program: Program, regions: MemoryRegions, ran: Schedule, *, replayed: bool = False) -> StagingError | None:
+def finding(program: Program, words: Words, ran: Schedule, *, replayed: bool = False) -> StagingError | None:
     """The first race of a program, if it has one.
 
     It names a schedule in which the two overlap; the one that `ran`, where it is `replayed`, and where the host has asked
@@ -80,17 +113,23 @@ def finding(program: Program, regions: MemoryRegions, ran: Schedule, *, replayed
     if not found:
         return None
     race, others = found[0], len(found) - 1
-    first, second = program.noted[race.first], program.noted[race.second]
-    assert first.number is not None, "the host has ended what it does before it goes on"
-    kind, title = _title(first, second)
-    lines = [title, *_accesses(first, second, regions), *_help(program, race)]
     asked = any(isinstance(each.operation, QueryEvent) for each in noted)
-    overlapping = Hold(first.number, 1)
-    schedule = ran if replayed or asked else overlapping
-    shows = "they overlap" if schedule == overlapping else "found"
+    number = noted[race.first].number
+    assert number is not None, "the host has ended what it does before it goes on"
+    more = f"({others} more pair{'s' if others > 1 else ''} of accesses in this run may overlap)" if others else None
+    overlapping = Hold(number, 1)
+    schedule, shows = (ran, "found") if replayed or asked else (overlapping, "they overlap")
+    return error_of(program, race, words, schedule, "they overlap" if schedule == overlapping else shows, more)
+
+
+def error_of(program: Program, race: Race, words: Words, schedule: Schedule, shows: str, more: str | None = None) -> StagingError:
+    """A race in words: both accesses, their lines, the bytes, the waits that would help, and a schedule that shows it."""
+    first, second = program.noted[race.first], program.noted[race.second]
+    kind, title = _title(first, second)
+    lines = [title, *_accesses(first, second, words), *_help(program, race, words)]
     lines.append(f"  {shows} under schedule {replay_of(schedule)} ({schedule})")
-    if others:
-        lines.append(f"  ({others} more pair{'s' if others > 1 else ''} of accesses in this run may overlap)")
+    if more:
+        lines.append(f"  {more}")
     return kind("\n".join(lines), replay_of(schedule), (first.what, second.what))
 
 
@@ -160,59 +199,51 @@ def _verbs(operation: Operation) -> Iterator[tuple[str, Rows]]:
         yield from ((verb, rows) for access in accesses for rows in parts(access))
 
 
-def _accesses(first: CheckedOperation, second: CheckedOperation, regions: MemoryRegions) -> Iterator[str]:
+def _accesses(first: CheckedOperation, second: CheckedOperation, words: Words) -> Iterator[str]:
     (_, mine), (_, other) = _meeting(first, second)
     start, stop = max(mine.start, other.start), min(mine.start + mine.count, other.start + other.count)
-    region = regions.find(start, stop - start)
+    place = words.place(mine.buffer.at(mine.slot, start, stop - start))
     yield f"  first:   {_said(first.line)}"
-    yield f"  {'freed' if second.frees else 'second'}:{' ' * (3 if second.frees else 2)}{_said(second.line)}"
-    if region is not None:
-        yield f"  common:  {_bytes(region, start, stop)} {_said(region.line)}"
+    label = f"{words.freed if second.frees else 'second'}:"
+    yield f"  {label:<8} {_said(second.line)}"
+    if place is not None:
+        yield f"  common:  {_bytes(place, stop - start)} {_said(place.line)}"
 
 
-def _bytes(region: MemoryRegion, start: int, stop: int) -> str:
-    first, last, size = start - region.start, stop - 1 - region.start, len(region.bytes)
+def _bytes(place: Place, count: int) -> str:
+    first, last = place.start, place.start + count - 1
     span = f"byte {first}" if first == last else f"bytes {first} to {last}"
-    return f"{span} of {size} ({region.memory.value}), from"
+    return f"{span} of {place.size} ({place.memory.value}), from"
 
 
 def _said(line: Line | None) -> str:
     return f"{line.place}: {line.text}" if line else "a line outside of the test"
 
 
-def _help(program: Program, race: Race) -> Iterator[str]:
-    issued = program.issued()
+def _help(program: Program, race: Race, words: Words) -> Iterator[str]:
+    """What would keep the two apart. What was issued before the first can't: no order leads there and back."""
+    noted = program.noted[race.first : race.second + LOOKS_AHEAD]
+    issued = tuple(Issued(0, "loop", step, each.operation) for step, each in enumerate(noted))
+    race = Race(0, race.second - race.first)
     late = too_late(issued, race)
     if late is not None:
-        yield f"  the wait comes too late: {_said(program.noted[late].line)}"
+        yield f"  the wait comes too late: {_said(noted[late].line)}"
     proposed = advice(issued, race)
     if proposed:
-        where = "before the memory is released" if program.noted[race.second].frees else "right before the second"
+        where = "before the memory is released" if noted[race.second].frees else "right before the second"
         yield f"  any of these, {where}, keeps them apart:"
     for each in proposed:
-        yield f"    {' right behind the first, then '.join(_call(operation, program) for _, operation in each.added)}"
+        calls = (f"{words.call(operation)}{_recorded(operation, noted)}" for _, operation in each.added)
+        yield f"    {' right behind the first, then '.join(calls)}"
+    first = noted[0].operation
+    if noted[race.second].frees and isinstance(first, OnStream) and (kept := words.kept(first.stream)):
+        yield f"    {kept}"
 
 
-def _call(operation: Operation, program: Program) -> str:
-    """An operation as a call of the device."""
-    match operation:
-        case Take():
-            return "device.take(...) of what the first returned"
-        case SyncStream(stream):
-            return f'device.synchronize("{stream}")'
-        case RecordEvent(_, stream):
-            return f'device.record(event, "{stream}")'
-        case SyncEvent():
-            return f"device.wait(event){_recorded(operation, program)}"
-        case WaitEvent(stream):
-            return f'device.wait_event("{stream}", event){_recorded(operation, program)}'
-        case _:
-            raise AssertionError(f"no wait: {operation}")
-
-
-def _recorded(wait: SyncEvent | WaitEvent, program: Program) -> str:
+def _recorded(wait: Operation, noted: Sequence[CheckedOperation]) -> str:
     """Which event, where it is one that the code has."""
-    for noted in reversed(program.noted):
-        if isinstance(noted.operation, RecordEvent) and noted.operation.event is wait.event:
-            return f"  (of {_said(noted.line)})"
+    if isinstance(wait, SyncEvent | WaitEvent):
+        for each in reversed(noted):
+            if isinstance(each.operation, RecordEvent) and each.operation.event is wait.event:
+                return f"  (of {_said(each.line)})"
     return ""

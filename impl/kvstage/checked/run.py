@@ -20,6 +20,7 @@ from ..errors import ClosedError
 from .accesses import Accesses, CheckedOperation
 from .allocator import Allocator, Block
 from .byte_runs import byte_runs
+from .device_words import DeviceWords
 from .findings import StagingError, finding, non_blocking, other_thread, replay_of, spinning
 from .host_view import plain
 from .memory import FREED, MemoryRegion, MemoryRegions
@@ -76,7 +77,7 @@ class CheckedRun(NamedStreams):
         if not self.closed:
             self._sim.close()
             program = self._accesses.program(self._place)
-            self._found = self._refused or finding(program, self._regions, self._schedule, replayed=self._replayed)
+            self._found = self._refused or finding(program, DeviceWords(self._regions), self._schedule, replayed=self._replayed)
         return self._found
 
     def close(self) -> None:

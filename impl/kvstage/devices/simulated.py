@@ -29,9 +29,6 @@ from .named_streams import OWN, NamedStreams, PlainEvent
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
-PATIENCE = 64
-"""How many queries in a row may answer "not yet" before the schedule must let what they ask for end: so polling loops end."""
-
 UNWRITTEN = 0xA5
 """What new memory is filled with, so that reading it before anything arrived gives the same wrong bytes in every run."""
 
@@ -53,8 +50,6 @@ class SimDevice(NamedStreams, Machine):
         self.waits = 0
         self.posts = 0
         self.closed = False
-        self._refused = 0
-        self._moved_at_refusal = 0
 
     def view(self, memory: Memory, tensor: torch.Tensor) -> Bytes:
         """A numpy view of a CPU tensor, whatever the kind of memory. Raises DeviceError for other tensors."""
@@ -157,21 +152,6 @@ class SimDevice(NamedStreams, Machine):
         """Blocks until what the event's last record marks has ended; the schedule says what else moves meanwhile."""
         self.waits += 1
         self.synchronize_event(event, "wait")
-
-    def query(self, event: Hashable) -> bool:
-        """Whether what the event's last record marks has ended. After PATIENCE refusals in which nothing moved, it ends."""
-        self._turn(lambda: True, asks=True)
-        last = self._last.get(event)
-        if last is None or last.ended:
-            self._refused = 0
-            return True
-        self._refused = self._refused + 1 if self.moved == self._moved_at_refusal else 1
-        self._moved_at_refusal = self.moved
-        if self._refused < PATIENCE:
-            return False
-        self._refused = 0
-        self._turn(lambda: last.ended, last)
-        return True
 
     def close(self) -> None:
         """Lets all streams finish."""

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from ..ordering.axioms import Moment
 from ..schedules.schedule import HOST_ASKS, HOST_MOVES, Move, Schedule
 
+PATIENCE = 64
+"""How many queries in a row may answer "not yet" before the schedule must let what they ask for end: so polling loops end."""
+
 
 class DeadlockError(Exception):
     """The host is blocked and no stream can move."""
@@ -38,6 +41,7 @@ class _Mark:
     stream: str
     label: object
     awaits: "_Mark | None" = None
+    act: Callable[[], None] | None = None
     ended: bool = False
 
 
@@ -54,6 +58,17 @@ class Machine:
         self._queues: dict[str, deque[_Work | _Mark]] = {}
         self._last: dict[Hashable, _Mark] = {}
         self._issued = 0
+        self._refused = 0
+        self._moved_at_refusal = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether no stream has anything to do."""
+        return not any(self._queues.values())
+
+    def pause(self) -> None:
+        """The host is about to act: streams move as the schedule lets them."""
+        self._turn(_always)
 
     def issue(self, stream: str, move: Callable[[int], None], label: object) -> None:
         """Puts work on a stream and goes on. `move(0)` is called when it begins, `move(1)` when it ends."""
@@ -91,6 +106,27 @@ class Machine:
         """Blocks the host until what the event's last record marks has ended; never recorded does not block (A5)."""
         self._block_for(self._last.get(event), label)
 
+    def mark(self, stream: str, act: Callable[[], None], label: object) -> None:
+        """Puts something on a stream that takes no time, is no work of its own, and can't be held back."""
+        self._turn(_always)
+        self._queues.setdefault(stream, deque()).append(_Mark(stream, label, act=act))
+        self._settle()
+
+    def query(self, event: Hashable) -> bool:
+        """Whether what the event's last record marks has ended. After PATIENCE refusals in which nothing moved, it ends."""
+        self._turn(lambda: True, asks=True)
+        last = self._last.get(event)
+        if last is None or last.ended:
+            self._refused = 0
+            return True
+        self._refused = self._refused + 1 if self.moved == self._moved_at_refusal else 1
+        self._moved_at_refusal = self.moved
+        if self._refused < PATIENCE:
+            return False
+        self._refused = 0
+        self._turn(lambda: last.ended, last)
+        return True
+
     def block(self, until: Callable[[], bool], label: object) -> None:
         """Blocks the host until a condition holds. Raises DeadlockError if it doesn't hold when all streams are idle."""
         self.log.append((label, Moment.BEGIN))
@@ -99,7 +135,7 @@ class Machine:
 
     def drain(self) -> None:
         """Blocks the host until all streams are idle. Leaves no mark in the log."""
-        self._turn(lambda: not any(self._queues.values()))
+        self._turn(lambda: self.idle)
 
     def _block_for(self, last: _Work | _Mark | None, label: object) -> None:
         self.log.append((label, Moment.BEGIN))
@@ -156,6 +192,8 @@ class Machine:
             settled = True
             for queue in self._queues.values():
                 while queue and isinstance(mark := queue[0], _Mark) and (mark.awaits is None or mark.awaits.ended):
+                    if mark.act is not None:
+                        mark.act()
                     mark.ended, settled = True, False
                     self.log += [(mark.label, Moment.BEGIN), (mark.label, Moment.END)]
                     queue.popleft()

@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from kvstage import ClosedError, DeviceError, SimDevice
-from kvstage.devices.simulated import PATIENCE, UNWRITTEN
+from kvstage.devices.simulated import UNWRITTEN
 from kvstage_model.language.buffers import Memory
 from kvstage_model.ordering.axioms import Moment
 from kvstage_model.schedules.drivers import delays
 from kvstage_model.schedules.schedule import Hold, HoldPair, IssueOrder, Schedule
+from kvstage_model.simulation.machine import PATIENCE
 
 
 def test_a_copy_moves_half_when_it_begins_and_half_when_it_ends():
