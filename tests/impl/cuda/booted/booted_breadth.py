@@ -112,6 +112,15 @@ def test_autocast_checkpoint_and_threads() -> None:
     assert sums == [12.0] * 3
 
 
+def test_activations_saved_in_pinned_memory() -> None:
+    rows = torch.linspace(-1, 1, 12, device="cuda", requires_grad=True)
+    with torch.autograd.graph.save_on_cpu(pin_memory=True):
+        loss = rows.exp().square().sum()
+    loss.backward()
+    assert rows.grad is not None
+    assert torch.allclose(rows.grad, 2 * (2 * rows).exp())
+
+
 def test_torch_compile_with_an_eager_backend() -> None:
     compiled = torch.compile(lambda rows: rows * 2 + 1, backend="eager")
     assert compiled(torch.ones(3, device="cuda")).tolist() == [3.0] * 3
