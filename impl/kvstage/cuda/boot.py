@@ -13,6 +13,7 @@ Each private thing, and why:
 - `StorageImpl`'s size (found by its value at a fixed place behind the data pointer): `untyped_storage().resize_` changes it.
 - `torch._C._dynamo.eval_frame.set_code_exec_strategy`: torch.compile asks for the current stream while it looks at a function,
   and must not look at ours.
+- `torch._C._DisableTorchDispatch` and `_InferenceMode`: what a kernel does is seen by no mode of the code that has issued it.
 - `torch.cuda._initialized`, so that nothing looks for a driver.
 
 `boot` tries each of them on a tensor, and raises NoCudaHereError with what failed. It can't be undone: boot in a process of its
@@ -97,8 +98,6 @@ def _refuse() -> None:
         )
     if sys.platform != "linux" or platform.python_implementation() != "CPython" or struct.calcsize("P") != 8:
         raise NoCudaHereError("kvstage.cuda needs CPython on 64-bit Linux")
-    if torch._C._current_graph_task_id() != -1:
-        raise NoCudaHereError("boot before a backward pass begins: autograd counts devices once")
 
 
 def _library(name: str) -> ctypes.CDLL:
@@ -252,9 +251,22 @@ def on_cpu(operator: Any, args: Any, kwargs: Any) -> Any:
     return operator.redispatch(CPU, *args, **kwargs)
 
 
-def below_modes() -> Any:
-    """A context in which no dispatch mode and no tensor subclass sees an operator: kernels of the device run in it."""
-    return torch._C._DisableTorchDispatch()
+class BelowModes:
+    """A context in which kernels of the device run: no dispatch mode and no tensor subclass sees an operator, nothing is
+    differentiated, and no tensor is one of inference mode, since work that is issued there may run when the code has left it.
+    """
+
+    def __enter__(self) -> None:
+        self._gradients = torch.is_grad_enabled()
+        self._guards: Any = torch._C._DisableTorchDispatch(), torch._C._InferenceMode(False)
+        for guard in self._guards:
+            guard.__enter__()
+        torch._C._set_grad_enabled(False)
+
+    def __exit__(self, *error: Any) -> None:
+        for guard in reversed(self._guards):
+            guard.__exit__(*error)
+        torch._C._set_grad_enabled(self._gradients)
 
 
 def view_dtype(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

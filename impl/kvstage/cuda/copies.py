@@ -54,7 +54,7 @@ def _to_device(simulation: Simulation, target: torch.Tensor, source: torch.Tenso
         simulation.refuse_in_capture("a copy that blocks", stream)
     _move(simulation, TO_DEVICE, reads, writes, place, origin)
     if not non_blocking:
-        simulation.synchronize(stream)
+        simulation.wait_unasked(stream)
 
 
 def _to_host(simulation: Simulation, target: torch.Tensor, source: torch.Tensor, non_blocking: bool) -> None:
@@ -65,12 +65,12 @@ def _to_host(simulation: Simulation, target: torch.Tensor, source: torch.Tensor,
     if writes and _same_layout(target, source) and (source.dtype == target.dtype or non_blocking):
         _move(simulation, TO_HOST, allocator.rows(source), writes, allocator.plain(target), origin)
         if not non_blocking:
-            simulation.synchronize(stream)
+            simulation.wait_unasked(stream)
         return
     simulation.refuse_in_capture("a copy to pageable memory", stream)
     kept: list[torch.Tensor] = []
     simulation.launch(TO_HOST, (allocator.rows(source), ()), lambda half: None if half else kept.append(origin.clone()))
-    simulation.synchronize(stream)
+    simulation.wait_unasked(stream)
     if writes:
         simulation.host("copy_ by way of a temporary", (), writes)
     boot.on_cpu(aten.copy_.default, (target, kept[0]), {})
@@ -138,7 +138,7 @@ def empty(simulation: Simulation, op: Any, args: Any, kwargs: Any) -> torch.Tens
 def item(simulation: Simulation, op: Any, args: Any, kwargs: Any) -> Any:
     """`tensor.item()`: waits for the current stream."""
     simulation.launch("item", (allocator.rows(args[0]), ()), _nothing)
-    simulation.synchronize(simulation.stream)
+    simulation.wait_unasked(simulation.stream)
     return allocator.plain(args[0]).item()
 
 

@@ -195,7 +195,7 @@ def _resized(original: Callable[..., Any]) -> Callable[..., Any]:
         if self.device.type != "cuda":
             return original(self, size)
         simulation = running()
-        with simulation.lock, boot.below_modes():
+        with simulation.lock, boot.BelowModes():
             simulation.resize(self, int(size))
         return self
 

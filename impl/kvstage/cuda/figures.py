@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import generators, streams
+from .runs import running
 from .simulation import allocator
 
 TOTAL = 24 << 30
@@ -61,9 +62,18 @@ def device_functions() -> dict[str, Any]:
         "_exchange_device": zero(),
         "_maybe_exchange_device": zero(),
         "ipc_collect": nothing(),
+        "get_sync_debug_mode": lambda: running().sync_debug_mode,
+        "set_sync_debug_mode": _set_sync_debug_mode,
         "_sleep": nothing(),
         "_lazy_call": lambda act, **_: act(),
     }
+
+
+def _set_sync_debug_mode(debug_mode: int | str) -> None:
+    names = {"default": 0, "warn": 1, "error": 2}
+    if debug_mode not in names and debug_mode not in names.values():
+        raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`")
+    running().sync_debug_mode = names[debug_mode] if isinstance(debug_mode, str) else debug_mode
 
 
 def memory_functions() -> dict[str, Any]:

@@ -41,7 +41,7 @@ class HostMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return func(*args, **kwargs)
         if any(map(allocator.is_pinned, tensors)):
             marks = {id(tensor) for tensor in tensors_in(known.written(args, kwargs))}
-            with self._simulation.lock, boot.below_modes():
+            with self._simulation.lock, boot.BelowModes():
                 reads = tuple(rows for each in tensors if id(each) not in marks for rows in allocator.rows(each))
                 writes = tuple(rows for each in tensors if id(each) in marks for rows in allocator.rows(each))
                 allocator.collect()
@@ -80,7 +80,7 @@ def pinned_copy(tensor: torch.Tensor) -> torch.Tensor:
     with simulation.lock:
         stride = torch.empty_like(tensor, device="meta").stride()
         new = simulation.allocate(tensor.shape, stride, tensor.dtype, pinned=True)
-        with boot.below_modes(), torch.no_grad():
+        with boot.BelowModes():
             allocator.plain(new).copy_(tensor.detach())
     return new
 

@@ -26,7 +26,7 @@ _shapes: dict[Any, Any] = {}
 def fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
     """What torch calls for an operator that has a tensor on cuda."""
     simulation = running()
-    with simulation.lock, boot.below_modes():
+    with simulation.lock, boot.BelowModes():
         return call(simulation, op, args, kwargs)
 
 
@@ -49,7 +49,7 @@ def launch(simulation: Simulation, known: Operator, args: tuple[Any, ...], kwarg
     run = _runner(simulation, known, args, kwargs)
     if known.synchronises(args):
         simulation.launch(known.text, touched(args, kwargs, written), _nothing)
-        simulation.synchronize(simulation.stream)
+        simulation.wait_unasked(simulation.stream)
         return exchanged(run(), lambda each: _upload(simulation, each) if isinstance(each, torch.Tensor) else each)
     touches = touched(args, kwargs, written)
     exactly = exact_rows(known, args, kwargs, touches)
@@ -180,7 +180,7 @@ def _inferred(known: Operator, args: Any, kwargs: Any) -> Any:
             return torch.zeros(leaf.shape, dtype=leaf.dtype, device=HERE)
         return HERE if isinstance(leaf, torch.device) else None if isinstance(leaf, torch.Generator) else leaf
 
-    with torch.no_grad():
+    with boot.BelowModes():
         try:
             found = known.op(*exchanged(args, exchange), **exchanged(kwargs, exchange))
         except (NotImplementedError, RuntimeError, AssertionError):  # torch has no meta kernel: look at a result for zeros

@@ -18,7 +18,7 @@ def running() -> Simulation:
 def begin(simulation: Simulation) -> None:
     """Code is in this run from now on; what was running before goes on after it."""
     if _running:
-        _running[-1].settle()
+        _running[-1].machine.drain()
     _running.append(simulation)
     allocator.on_free = simulation.freed
 

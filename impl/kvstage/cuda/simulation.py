@@ -5,6 +5,7 @@ bytes.
 """
 
 import threading
+import warnings
 from collections.abc import Callable, Hashable, Iterable
 from itertools import count
 from typing import Any
@@ -52,6 +53,7 @@ class Simulation:
         self.lock = threading.RLock()
         self.findings: tuple[StagingError, ...] = ()
         self.ended = False
+        self.sync_debug_mode = 0
         self.capture: Any = None
         self.backward_line: Line | None = None
         self.in_issue_order = isinstance(schedule, IssueOrder)
@@ -170,7 +172,7 @@ class Simulation:
 
     def at_once(self, act: Callable[[], Any]) -> Any:
         """What the device would do before the host acts again, done now."""
-        with boot.below_modes(), torch.no_grad():
+        with boot.BelowModes():
             return act()
 
     def draw(self, generator: Any) -> int:
@@ -186,7 +188,7 @@ class Simulation:
 
     def run(self, act: Callable[[int], None], half: int) -> None:
         """Runs a piece of work as the device: no mode sees it, and nothing is differentiated."""
-        with boot.below_modes(), torch.no_grad():
+        with boot.BelowModes():
             act(half)
 
     # waits
@@ -196,6 +198,15 @@ class Simulation:
         self.machine.synchronize(stream, f"synchronize {len(self.accesses.noted)}")
         self.accesses.synchronize(stream, self.line())
         self._busy.discard(stream)
+
+    def wait_unasked(self, stream: str) -> None:
+        """The host waits inside of an operator. Warns or raises RuntimeError if `torch.cuda.set_sync_debug_mode` says so."""
+        if self.sync_debug_mode:
+            message = "called a synchronizing CUDA operation"
+            if self.sync_debug_mode > 1:
+                raise RuntimeError(message)
+            warnings.warn(message, stacklevel=2)
+        self.synchronize(stream)
 
     def synchronize_all(self) -> None:
         """The host waits for the device."""
@@ -258,10 +269,6 @@ class Simulation:
         """A missing wait, and the schedule that holds the first of its accesses back."""
         witness = Hold(program.noted[found.race.first].number or 0, 0)
         return error_of(program, found.race, words, witness, "they overlap", _more(found.more))
-
-    def settle(self) -> None:
-        """Lets all work end that was issued so far: another run is about to begin inside of this one."""
-        self.machine.drain()
 
     def trace(self) -> Trace:
         """What was issued so far, and what happened, for `kvstage_model.traces`. Each piece of memory is a buffer, a row a byte."""

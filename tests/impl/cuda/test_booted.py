@@ -130,3 +130,11 @@ with kvstage.simulated_cuda():
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "before the first backward pass" in run.stdout, run.stderr
+
+
+@pytest.mark.extended
+def test_the_accelerator_device_on_it() -> None:
+    """Its tests that need a GPU, but for those that show that the GPU itself is late: issue order is not."""
+    run = pytest_in(ROOT, "--kvstage-cuda", "tests/hardware", "-k", "not without_that_order and not under_way", "-rs")
+    assert run.returncode == 0, run.stdout[-20_000:]
+    assert int(re.findall(r"(\d+) passed", run.stdout)[-1]) > 50

@@ -218,3 +218,30 @@ def test_a_trace_of_the_run_can_be_drawn(run):
     trace = run.trace()
     assert not list(races(trace.program))
     assert as_svg(trace).startswith("<svg")
+
+
+@pytest.mark.parametrize("schedule", ["issue-order", "late", "hold:2:begin"])
+def test_work_that_is_issued_in_inference_mode_runs_when_the_code_has_left_it(schedule):
+    with kvstage.simulated_cuda(schedule):
+        rows, index = torch.zeros(4, 2, device="cuda"), torch.tensor([1, 3], device="cuda")
+        with torch.inference_mode():
+            rows[index] = torch.ones(2, 2, device="cuda") * 5
+            rows.add_(1)
+        rows.mul_(2)
+        assert rows[:, 0].tolist() == [2.0, 12.0, 2.0, 12.0]
+
+
+def test_hidden_waits_are_told_if_torch_is_asked(run):
+    rows = torch.ones(4, device="cuda")
+    torch.cuda.set_sync_debug_mode("error")
+    assert torch.cuda.get_sync_debug_mode() == 2
+    torch.cuda.synchronize()
+    rows.add_(1)
+    for hidden in (rows.sum().item, rows.nonzero, rows.cpu):
+        with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
+            hidden()
+    torch.cuda.set_sync_debug_mode("warn")
+    with pytest.warns(UserWarning, match="synchronizing"):
+        assert rows.sum().item() == 8.0
+    torch.cuda.set_sync_debug_mode("default")
+    assert rows.tolist() == [2.0] * 4
