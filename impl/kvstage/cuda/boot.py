@@ -252,14 +252,13 @@ def on_cpu(operator: Any, args: Any, kwargs: Any) -> Any:
 
 
 class BelowModes:
-    """A context in which kernels of the device run: no dispatch mode and no tensor subclass sees an operator, nothing is
-    differentiated, and no tensor is one of inference mode, since work that is issued there may run when the code has left it.
-    """
+    """A context for kernels of the device: no mode or subclass sees an operator, nothing is differentiated or in inference mode."""
 
     def __enter__(self) -> None:
         self._gradients = torch.is_grad_enabled()
-        self._guards: Any = torch._C._DisableTorchDispatch(), torch._C._InferenceMode(False)
-        for guard in self._guards:
+        guards: list[Any] = [torch._C._DisableTorchDispatch(), torch._C._InferenceMode(False)]
+        self._guards = guards
+        for guard in guards:
             guard.__enter__()
         torch._C._set_grad_enabled(False)
 
