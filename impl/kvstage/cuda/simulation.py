@@ -25,6 +25,7 @@ from ..checked.merged_findings import Merged, merged
 from ..checked.source_lines import Line, users_line
 from . import boot, generators
 from .habits import CopyEngine, habits_of
+from .looks import Looks
 from .memory import FREED, Allocator, Block
 from .words import CudaWords
 
@@ -37,7 +38,6 @@ Touched = tuple[tuple[Rows, ...], tuple[Rows, ...]]
 allocator = Allocator()
 """All memory of the process: tensors outlive runs."""
 
-_streams = count(1)
 _events = count()
 
 
@@ -50,6 +50,7 @@ class Simulation:
         self._copies = CopyEngine(self)
         self.machine = Machine(schedule)
         self.accesses = Accesses()
+        self._looks = Looks(self.machine, schedule)
         self.lock = threading.RLock()
         self.findings: tuple[StagingError, ...] = ()
         self.ended = False
@@ -85,11 +86,11 @@ class Simulation:
         self._thread.stream = stream
 
     def backward_stream(self) -> str | None:
-        """Replaced by `backward.Backward`."""
+        """Both are replaced by `backward.Backward`."""
         return None
 
     def note_forward(self) -> None:
-        """Replaced by `backward.Backward`."""
+        """See there."""
 
     # memory
     def allocate(
@@ -251,7 +252,10 @@ class Simulation:
         """The host reads and writes bytes of pinned memory, right after this."""
         if reads or writes:
             self.machine.pause()
-            self.accesses.host(reads, writes, what, self.line())
+            line = self.line()
+            if not writes:
+                self._looks.look(reads, line, self.accesses.noted)
+            self.accesses.host(reads, writes, what, line)
 
     # the end
     def finish(self) -> tuple[StagingError, ...]:
@@ -284,11 +288,6 @@ class Simulation:
             return self._made[name]
         block = allocator.by_name.get(name)
         return None if block is None else Place(block.buffer.memory, block.size, 0, block.line)
-
-
-def new_stream() -> str:
-    """The name of a stream that no code has yet."""
-    return str(next(_streams))
 
 
 def _named(rows: Rows) -> Hashable:

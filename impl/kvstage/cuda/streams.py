@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from .runs import running
-from .simulation import DEFAULT, new_stream
+from .simulation import DEFAULT
 
-_marks = count()
+_marks, _streams = count(), count(1)
 
 
 def name_of(stream_id: int) -> str:
@@ -25,7 +25,7 @@ class Stream(torch.Stream):
 
     def __new__(cls, device: Any = None, priority: int = 0, stream_id: int | None = None, **_: Any) -> "Stream":
         """A new stream, or another handle of the one with that number."""
-        number = int(new_stream()) if stream_id is None else stream_id
+        number = next(_streams) if stream_id is None else stream_id
         stream = super().__new__(cls, stream_id=number, device_index=0, device_type=1)
         stream.__dict__["priority"] = priority
         return stream

@@ -245,3 +245,14 @@ def test_hidden_waits_are_told_if_torch_is_asked(run):
         assert rows.sum().item() == 8.0
     torch.cuda.set_sync_debug_mode("default")
     assert rows.tolist() == [2.0] * 4
+
+
+def test_looking_at_memory_that_never_changes_ends():
+    def look():
+        flag = torch.zeros(1).pin_memory()
+        flag.copy_(torch.ones(1, device="cuda"), non_blocking=True)
+        while flag.item() == 0:
+            pass
+
+    with pytest.raises(kvstage.SpinningError, match="reads the same bytes over and over"), kvstage.simulated_cuda("late"):
+        look()
