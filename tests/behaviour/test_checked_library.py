@@ -63,7 +63,7 @@ def test_a_caller_who_overwrites_other_rows_is_not() -> None:
         blocks[0, 1] = 1  # row 3 of the sequence
         read.wait()
 
-    assert [error for _, error in delays(lambda schedule: found(loop, schedule))] == [None] * 5, "two copies"
+    assert [error for _, error in delays(lambda schedule: found(loop, schedule))] == [None] * 6, "two copies, and late"
 
 
 @pytest.mark.parametrize("after", ["mine", None])

@@ -8,6 +8,7 @@ import torch
 
 from kvstage import PagedPool, SchemeError, Stager, Stats, ThreadDevice
 from kvstage.arguments.block_table import TouchedBlocks, touched_blocks
+from kvstage.devices.named_streams import OWN_STREAMS
 from kvstage_model.language.operations import Acquire, Copy, CopyBatch, Event, Gather, Launch, QueryEvent, Release, SyncStream
 from kvstage_model.schemes.base import STREAM
 from kvstage_model.schemes.registry import LIBRARY, Pair
@@ -164,7 +165,8 @@ def test_the_prologue_comes_first_and_once(device):
     with Ordered() as ordered:
         read = Stager(ordered, scheme=pair).read(PagedPool(blocks.tensor), [3, 0], 0, 4)
         read.wait()
-    assert seen == [STREAM, "other", Copy, STREAM, Copy, STREAM]
+    mine, other = OWN_STREAMS[STREAM], OWN_STREAMS["other"]
+    assert seen == [mine, other, Copy, mine, Copy, mine]
     assert same(read.result(), plain_read(blocks.tensor, [3, 0], 0, 4))
     assert read.stats.waits == 4
 

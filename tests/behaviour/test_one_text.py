@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from kvstage import DuplicateBlockError, PagedPool, Pair, SchemeError, SimDevice, Stager
+from kvstage.devices.named_streams import OWN_STREAMS
 from kvstage_model.language import buffers, operations, scheme
 from kvstage_model.language.buffers import Buffer, Memory
 from kvstage_model.language.operations import Copy, Event, HostCopy, Operation, RecordEvent, SyncEvent, SyncStream
@@ -36,7 +37,7 @@ class LastOnS:
 
     def choose(self, moves: tuple[Move, ...]) -> Move:
         """By stream."""
-        return min(moves, key=lambda move: {"r": 0, None: 1}.get(move.stream, 2))
+        return min(moves, key=lambda move: {OWN_STREAMS["r"]: 0, None: 1}.get(move.stream, 2))
 
 
 def left_under_way(name: str) -> Callable[[Runs], Scheme]:

@@ -14,6 +14,7 @@ ROW_BYTES = 2 * 2 * (512 + 257)
 """Of one token in the four caches."""
 
 
+@pytest.mark.extended
 def test_a_prefill_and_its_first_decode_step_are_recorded(tiny_model: Any, ids: torch.Tensor) -> None:
     with ThreadDevice() as device:
         found = record(tiny_model, ids, 32, 2, device)
@@ -30,6 +31,7 @@ def test_a_prefill_and_its_first_decode_step_are_recorded(tiny_model: Any, ids: 
     assert (found.passes, found.bytes) == (4, 4 * (5 * 300 * 2 + 82 * ROW_BYTES))
 
 
+@pytest.mark.extended
 def test_a_prefill_in_one_piece_has_a_name_of_its_own(tiny_model: Any, ids: torch.Tensor) -> None:
     with ThreadDevice() as device:
         (prefill,) = record(tiny_model, ids, 80, 0, device).recordings

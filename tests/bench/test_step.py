@@ -68,6 +68,7 @@ def test_copies_waits_and_bytes_of_every_leg(report: dict[str, Any]) -> None:
         assert leg["share"]["least"] <= leg["share"]["median"] <= leg["share"]["most"] < 1
 
 
+@pytest.mark.extended
 def test_what_the_steps_are_and_how_their_reads_grow(report: dict[str, Any]) -> None:
     assert [(row["step"], row["forwards"], row["rows_read"], row["rows_written"]) for row in report["steps"]] == [
         (STEPS[0], 1, 0, 256),

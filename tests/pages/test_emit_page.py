@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "emit.md").read_text(encoding="utf-8")
@@ -25,6 +27,7 @@ def timeless(text: str) -> str:
     return re.sub(r" *[\d.]+ ms", " ms", text)
 
 
+@pytest.mark.extended
 def test_the_page_is_what_happens(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     commands, printed = 0, ""

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from kvstage import SimDevice, Transfer, calls
+from kvstage import SimDevice, Transfer
+from kvstage.arguments import requests
 from kvstage.calls import Calls
 from kvstage.devices.named_streams import NamedStreams
 from kvstage.runtime.pending import Pending
@@ -178,7 +179,7 @@ MUTANTS = (
     # -- from call to call
     Mutant("events are forgotten between calls", Runtime, "submit", fresh_events, "undrained"),
     Mutant("the rows of another kernel are taken", Addresses, "of", stale, "read gather(1, 1)"),
-    Mutant("the blocks of the last table are taken", calls, "touched_blocks", of_the_table_before, "read direct"),
+    Mutant("the blocks of the last table are taken", requests, "touched_blocks", of_the_table_before, "read direct"),
     Mutant("a result is given to the next call at once", Calls, "_borrow", given_back_at_once, "two under way"),
     Mutant("what broke off is not waited for", Runtime, "settle", settled_without_a_wait, "broken off"),
     # -- under way, and the caller's streams

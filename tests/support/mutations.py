@@ -111,7 +111,7 @@ def one_mark_for_all(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def made(self: Pending, device: Any, stream: str) -> None:
         original(self, device, stream)
-        self._event = vars(device).setdefault("_mark_of_all", self._event)
+        self.work.event = vars(device).setdefault("_mark_of_all", self.work.event)
 
     return made
 

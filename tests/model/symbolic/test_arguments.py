@@ -48,6 +48,7 @@ FIELDS = {Runs: ("slot", "start", "count", "position"), Pieces: ("count", "posit
 
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(transfers())
+@pytest.mark.extended
 def test_every_partition_meets_what_is_assumed_of_any(transfer: tuple[PagedRows, tuple[int, ...]]) -> None:
     rows, table = transfer
     blocks = {row // rows.block_size for row in range(rows.start, rows.stop)}

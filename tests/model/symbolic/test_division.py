@@ -100,6 +100,7 @@ def test_the_lemmas_state_every_rule(monkeypatch: pytest.MonkeyPatch) -> None:
             assert z3.sat in answers, rule
 
 
+@pytest.mark.extended
 def test_all_facts_of_a_sequence_of_products_and_divisions_are_true() -> None:
     world = World()
     names = ("a", "b", "c", "d")

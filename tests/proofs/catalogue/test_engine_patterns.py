@@ -1,6 +1,7 @@
 """Free flags, batches and lent rows: each loop is proved by the solver alone, and not without any part of what holds it."""
 
 from collections.abc import Callable
+from itertools import islice
 
 import pytest
 
@@ -59,5 +60,5 @@ def test_every_loop_has_its_mistakes_in_the_catalogue() -> None:
 
 def test_a_poll_is_answered_both_ways() -> None:
     """An instance in which it says yes, and one in which it says not yet: else the wait would be judged on one path only."""
-    issued = [each.operation for calls, _ in instances(polling_write) for each in unroll(calls)]
+    issued = [each.operation for calls, _ in islice(instances(polling_write), 200) for each in unroll(calls)]
     assert {operation.answer for operation in issued if isinstance(operation, QueryEvent)} == {0, 1}

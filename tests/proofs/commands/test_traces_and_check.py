@@ -56,6 +56,7 @@ def test_a_name_stands_for_its_scheme_and_its_variants_and_only_those_that_race_
         assert (per_row / name / "race.json").exists() == ("-w" in name), name
 
 
+@pytest.mark.extended
 def test_what_is_written_checks_against_its_own_scheme_and_no_other(per_row: Path, capsys: Captured) -> None:
     checked = 0
     for file in sorted(per_row.glob("*.read/*.json")):
