@@ -33,6 +33,7 @@ def fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
 def call(simulation: Simulation, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Issues one operator."""
     known = operator(op)
+    args = known.with_tensors(args, kwargs)
     allocator.collect()
     special = SPECIAL.get(known.name)
     if special is not None:
@@ -52,10 +53,10 @@ def launch(simulation: Simulation, known: Operator, args: tuple[Any, ...], kwarg
         simulation.wait_unasked(simulation.stream)
         return exchanged(run(), lambda each: _upload(simulation, each) if isinstance(each, torch.Tensor) else each)
     touches = touched(args, kwargs, written)
-    exactly = exact_rows(known, args, kwargs, touches)
     if known.has_out and not all(tensor.numel() for tensor in written):
         _resize_out(simulation, known, args, kwargs, written)
         run, touches = _runner(simulation, known, args, kwargs), touched(args, kwargs, written)
+    exactly = exact_rows(known, args, kwargs, touches)
     if not any(known.new_results) or (known.has_out and known.writes):
         simulation.launch(known.text, touches, lambda half: None if half else _done(run()), exactly=exactly)
         return known.result(args, kwargs, None)

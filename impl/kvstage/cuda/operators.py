@@ -1,6 +1,7 @@
 """What an operator reads and writes, by its schema; and how its tensors are exchanged for others."""
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from typing import Any
 
 import torch
@@ -28,6 +29,9 @@ SYNCHRONISING = frozenset(
 )
 """Wait for the stream, since the host needs the result or its size (docs of each; torch.cuda.set_sync_debug_mode lists such)."""
 
+EXACT = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+"""What holds a number of Python as it is."""
+
 INDEXED = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
 
 
@@ -43,6 +47,8 @@ class Operator:
         self.is_view = self.name in VIEWS or any(alias is not None and not alias.is_write for alias in returns)
         self.new_results = [alias is None for alias in returns]
         self.arguments = [(each.name, each.alias_info is not None and each.alias_info.is_write) for each in schema.arguments]
+        self.tensors = [at for at, each in enumerate(schema.arguments) if str(each.type) in ("Tensor", "Optional[Tensor]")]
+        self.takes_numbers = torch._C._should_allow_numbers_as_tensors(self.name.removeprefix("aten::"))
         self.positions = {name: at for at, (name, _) in enumerate(self.arguments)}
         self.writes = any(write for _, write in self.arguments)
         self.has_out = any(each.is_out for each in schema.arguments)
@@ -57,6 +63,21 @@ class Operator:
         """The value of an argument in a call."""
         at = self.positions.get(name, len(args))
         return args[at] if at < len(args) else kwargs.get(name, default)
+
+    def with_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """A call's arguments with a tensor [] for each number that stands for one: `x % 3` comes with 3, and the kernel refuses it.
+
+        It takes part in type promotion as the number does (docs: torch.result_type), which is of less weight than a tensor [].
+        """
+        if self.takes_numbers:
+            return args
+        places = [at for at in self.tensors if at < len(args)]
+        numbers = [at for at in places if type(args[at]) in EXACT]
+        if not numbers:
+            return args
+        others = [args[at] for at in places if isinstance(args[at], torch.Tensor) and not self.arguments[at][1]]
+        floating = any(each.is_floating_point() for each in tensors_in(self.written(args, kwargs)))
+        return tuple(_tensor_of(each, others, floating) if at in numbers else each for at, each in enumerate(args))
 
     def written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments that a call writes to, tensors or lists of them."""
@@ -81,6 +102,18 @@ class Operator:
         fresh = iter(new if isinstance(new, tuple | list) else (new,))
         results = [next(fresh) if each else next(written) for each in self.new_results]
         return results[0] if len(results) == 1 else tuple(results)
+
+
+def _tensor_of(number: complex, others: list[torch.Tensor], floating: bool) -> torch.Tensor:
+    """A tensor [] of a number's full precision, or of the promoted dtype if its own would change what the others promote to.
+
+    `floating`: the result is of floating point, where an integer changes nothing, and must not wrap to one of the others' size.
+    """
+    exact = torch.tensor(number, device="cpu", dtype=EXACT[type(number)])
+    promoted = [torch.result_type(each, number) for each in others]
+    if (floating and isinstance(number, int)) or promoted == [torch.result_type(each, exact) for each in others]:
+        return exact
+    return exact.to(reduce(torch.promote_types, promoted))
 
 
 _known: dict[Any, Operator] = {}

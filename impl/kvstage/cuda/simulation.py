@@ -24,6 +24,7 @@ from ..checked.findings import Place, StagingError, error_of
 from ..checked.merged_findings import Merged, merged
 from ..checked.source_lines import Line, users_line
 from . import boot, generators
+from .failures import raising_once
 from .habits import CopyEngine, habits_of
 from .looks import Looks
 from .memory import FREED, Allocator, Block
@@ -161,6 +162,7 @@ class Simulation:
         name = f"{what} {self.accesses.asynchronous}"
         place: list[int] = []
 
+        @raising_once
         def act(half: int) -> None:
             if half == 0 and exactly is not None:
                 self.accesses.touched(place[0], Launch(stream, *exactly()))

@@ -16,7 +16,6 @@ from tests.support.paths import ROOT
 Table = dict[tuple[str, str], Outcome]
 
 MISJUDGED = {
-    ("tokens_are_scattered_to_other_places", "right"): "scatter_ counts as a write to all of its target",
     ("numpy_view_is_written_after_the_event", "wrong"): "what the host writes through numpy is seen in the bytes only",
     ("threads_write_parts_of_their_own", "wrong"): "all host threads count as one",
     ("staging_is_allocated_on_another_stream_than_writes_it", "wrong"): "a new block counts as memory that was never used before",

@@ -72,6 +72,40 @@ def test_the_same_as_on_the_cpu(body: Callable[[str], torch.Tensor]) -> None:
     assert torch.allclose(body("cpu"), body("cuda"), atol=1e-4)
 
 
+OF_A_NUMBER: list[Callable[[torch.Tensor, float], torch.Tensor]] = [
+    lambda rows, number: rows % number,
+    lambda rows, number: number % rows,
+    lambda rows, number: rows.clone().remainder_(int(number)),
+    lambda rows, number: rows.int() & int(number),
+    lambda rows, number: rows.int().clone().bitwise_xor_(int(number)),
+    lambda rows, number: (rows > 2) | bool(number),
+    lambda rows, number: torch.fmod(rows, number),
+    lambda rows, number: torch.xlogy(rows, number),
+    lambda rows, number: torch.xlogy(number, rows),
+    lambda rows, number: torch.copysign(rows, -number),
+    lambda rows, number: rows * number,
+    lambda rows, number: torch.where(rows > 2, rows, number),
+]
+
+
+@pytest.mark.parametrize("shape", [(4,), ()])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.float16, torch.float32, torch.float64])
+def test_numbers_take_part_in_type_promotion_as_on_the_cpu(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    for at, body in enumerate(OF_A_NUMBER):
+        for number in (3, 2.1):
+            rows = torch.tensor([1, 2, 3, 4] if shape else 3, dtype=dtype)
+            want, gave = body(rows, number), body(rows.cuda(), number).cpu()
+            assert want.dtype is gave.dtype, (at, number)
+            assert torch.equal(want, gave), (at, number)
+
+
+def test_a_number_as_it_comes_is_refused_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kvstage.cuda.operators.Operator.with_tensors", lambda known, args, kwargs: args)
+    rows = torch.ones(4, device="cuda")
+    with pytest.raises(RuntimeError, match="Expected a value of type 'Tensor'"):
+        (rows % 3).cpu()
+
+
 def test_modules_move_and_are_kept() -> None:
     module, file = nn.Linear(2, 2).cuda(), io.BytesIO()
     assert type(module.weight) is nn.Parameter

@@ -186,6 +186,76 @@ def test_rows_that_an_index_names_are_what_is_touched(disjoint: bool) -> None:
     assert len(run.findings) == (0 if disjoint else 1)
 
 
+def ones(*shape: int) -> torch.Tensor:
+    return torch.ones(shape, device="cuda")
+
+
+INDEXED: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "scatter_ a number": lambda pool, index: pool.scatter_(0, index, 5.0),
+    "scatter_": lambda pool, index: pool.scatter_(0, index, ones(1, 3)),
+    "scatter_ in another dimension": lambda pool, index: pool.t().scatter_(-1, index.t(), ones(3, 1)),
+    "scatter_add_": lambda pool, index: pool.scatter_add_(0, index, ones(1, 3)),
+    "scatter_reduce_": lambda pool, index: pool.scatter_reduce_(0, index, ones(1, 3), "amax"),
+    "gather": lambda pool, index: pool.gather(0, index),
+    "gather in another dimension": lambda pool, index: pool.t().gather(1, index.t()),
+    "gather out": lambda pool, index: torch.gather(pool, 0, index, out=torch.empty(0, device="cuda")),
+    "take_along_dim": lambda pool, index: torch.take_along_dim(pool, index, 0),
+    "index_reduce_": lambda pool, index: pool.index_reduce_(0, index[0, :2], ones(2, 3), "amax"),
+}
+"""Each touches no more than rows 1 and 2 of `pool` [4, 3], by an index [[1, 2, 1]]."""
+
+NAMED = [(1, 0), (2, 1), (1, 2)]
+"""The elements that the index names."""
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_elements_that_an_index_names_are_what_is_touched(name: str) -> None:
+    """Every other element may be written beside it, and none of those that are named."""
+    touched = []
+    for row in range(4):
+        for column in range(3):
+            with kvstage.simulated_cuda("late", raises=False) as run:
+                pool, index, side = torch.zeros(4, 3, device="cuda"), torch.tensor([[1, 2, 1]], device="cuda"), torch.cuda.Stream()
+                torch.cuda.synchronize()
+                with on(side):
+                    pool[row, column].fill_(7)
+                result = INDEXED[name](pool, index)
+                torch.cuda.synchronize()
+                del result
+            touched += [(row, column)] * bool(run.findings)
+    assert touched == (sorted(NAMED) if name != "index_reduce_" else [(row, column) for row in (1, 2) for column in range(3)])
+
+
+def test_what_is_scattered_into_a_new_tensor_reads_all_of_the_old_one() -> None:
+    with kvstage.simulated_cuda("late", raises=False) as run:
+        pool, index, side = torch.zeros(4, 3, device="cuda"), torch.tensor([[1, 2, 1]], device="cuda"), torch.cuda.Stream()
+        torch.cuda.synchronize()
+        with on(side):
+            pool[0, 0].fill_(7)
+        result = pool.scatter(0, index, 5.0)
+        torch.cuda.synchronize()
+        del result
+    assert len(run.findings) == 1
+
+
+def failing() -> None:
+    """An index under way that is beyond the end, which is noticed when the device gets there."""
+    with kvstage.simulated_cuda("late"):
+        rows, index = torch.zeros(4, device="cuda"), torch.full((1,), 9, device="cuda")
+        rows.index_fill_(0, index, 1.0)
+        torch.cuda.synchronize()
+
+
+def test_an_error_of_an_operator_is_raised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(IndexError) as caught:
+        failing()
+    assert caught.value.__context__ is None
+    monkeypatch.setattr("kvstage.cuda.simulation.raising_once", lambda move: move)
+    with pytest.raises(IndexError) as caught:
+        failing()
+    assert isinstance(caught.value.__context__, IndexError), "without that it is raised again when the run ends"
+
+
 def test_a_habit_hides_a_race_and_says_its_name() -> None:
     def body() -> None:
         pinned, one, two = torch.ones(8).pin_memory(), torch.cuda.Stream(), torch.cuda.Stream()
