@@ -122,7 +122,7 @@ class Calls:
         return self._told("copy", scheme, source, Transfer(None, submitted.stats, submitted.pending))
 
     def close(self) -> None:
-        """Waits for everything under way, and refuses new calls. Raises the first error of work that nobody asked for."""
+        """Waits for everything under way, and refuses new calls. Raises the first error of work that was not asked for."""
         check_process(self._process)
         self._closed = True
         while (pending := self._first_under_way()) is not None:  # other stagers of the device may issue meanwhile
@@ -149,7 +149,7 @@ class Calls:
         return self._choosing.distinct
 
     def _rows(self, pool: PagedPool, blocks: TouchedBlocks, start: int, stop: int) -> PagedRows:
-        """The object of the last call where it is for the same rows, as for all caches of a step: the runtime knows it."""
+        """The object of the last call if it is for the same rows, as for all caches of a step: the runtime knows it."""
         last = self._last
         if last and last[0] is blocks and _shape(last[1]) == (pool.num_blocks, pool.block_size, start, stop):
             return last[1]

@@ -95,7 +95,7 @@ def packed_bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def span(tensor: torch.Tensor) -> tuple[int, int]:
-    """The first address of a tensor's memory, and the one behind its last byte, gaps between its blocks included."""
+    """The first address of a tensor's memory, and the one after its last byte, gaps between its blocks included."""
     start = tensor.data_ptr()
     if tensor.is_contiguous():
         return start, start + tensor.nbytes

@@ -45,24 +45,24 @@ class Stager(Submitter):
     again, then take the result. A later call has issued nothing yet: call again. A call whose scheme finishes inside it has
     moved its rows, and returns no transfer. A hook may call the stager; one that waits for another thread may wait for ever.
 
-    Calls of one stager are in order on the device, whichever schemes they run: a call's work begins behind that of the calls
-    before it, also where nobody has waited for them. Those of two stagers are not.
+    Calls of one stager are in order on the device, whichever schemes they run: a call's work begins after that of the calls
+    before it, also if they have not been waited for. Those of two stagers are not.
 
     A stager keeps its memory and its events from call to call: staging, and results that were released. Several threads
     may use it, and other stagers of its device: calls on one device go one by one, each with the waits that its scheme
-    makes inside the call; `Transfer.wait`, `query` and `close` keep nobody from calling. Calls leave no trace in autograd,
+    makes inside the call; `Transfer.wait`, `query` and `close` keep no thread from calling. Calls leave no trace in autograd,
     but bump the version counters of what they write; results are ordinary tensors, also under `torch.inference_mode`, and
     tensors made there can be read and written from anywhere.
 
-    What is proved, and what is not. The theorems are about one scheme, called again and again, each call behind the end of
+    What is proved, and what is not. The theorems are about one scheme, called again and again, each call after the end of
     the one before. "per_row", "per_block", "per_run", "ring" and "gather" are run just so: all of their waits are inside the
     call. "direct", "gather_pinned", "gather_host" and "gather_copy" end with one wait, which is `Transfer.wait`: a caller
-    who waits for each transfer before the next call runs what is proved. One who has several under way relies on their
+    that waits for each transfer before the next call runs what is proved. One that has several under way relies on their
     stream, which is in order (A3), on a stream's wait for the mark of those on other streams (A6), and on their having no
     memory in common but the caller's, and device memory that only work on that stream touches: `batch session` proves that a
     write and a read by "direct" then have no hazard, and "gather_copy between kernels" that no call of it needs a wait for
     the one before; that each row is right, and that the others are like "direct", is an argument, not one of the theorems.
-    Nobody else may write the rows of a call, nor read those it writes, before its transfer is done: the library does not
+    No other party may write the rows of a call, nor read those it writes, before its transfer is done: the library does not
     look for that.
 
     Memory that work under way may touch is kept by the transfer and by the stager, also when the transfer is dropped;

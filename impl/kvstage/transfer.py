@@ -136,7 +136,7 @@ class Transfer(Generic[R]):
     def release(self) -> None:
         """The rows have been used: their memory goes back to the stager, for other calls. `out` stays the caller's.
 
-        Nobody may use the tensor of `result()` from now on, nor a kernel that still runs. May be called twice. Raises
+        The tensor of `result()` may not be used from now on, nor by a kernel that still runs. May be called twice. Raises
         NotFinishedError before `wait()` returned or `query()` was True: `cancel()` takes that case.
         """
         if not self._asked:
@@ -145,7 +145,7 @@ class Transfer(Generic[R]):
         self.give_back()
 
     def cancel(self) -> None:
-        """Nobody wants the rows any more: `result()` is refused, and their memory goes back once the device has done with it.
+        """The rows are not wanted any more: `result()` is refused, and their memory goes back once the device has done with it.
 
         What is on a stream can't be called back. So the memory of the call, the caller's own too, is written or read until
         `query()` is True or `wait()` has returned: leave it alone until then. Of a cancelled write the pool holds each row
