@@ -108,7 +108,7 @@ class Stager(Submitter):
     ) -> Choice | None:
         """What `scheme="auto"` would run for these rows, and why, with rows at the host in memory as the stager likes it.
 
-        None where the stager was told which scheme to run. Nothing is moved. Raises what `read` and `write` raise of rows
+        None if the stager was told which scheme to run. Nothing is moved. Raises what `read` and `write` raise of rows
         and tables, and ClosedError after `close`.
         """
         return self._calls.choice(pool, block_table, start, stop, direction)
@@ -122,7 +122,7 @@ class Stager(Submitter):
 
         A call of another thread that is on its way in is waited for, or gets ClosedError: nothing is written after the end.
 
-        Raises the first error of work that nobody has asked for: call it again for the next.
+        Raises the first error of work that has not been asked for: call it again for the next.
         """
         self._calls.close()
 

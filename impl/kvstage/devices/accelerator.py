@@ -1,14 +1,14 @@
 """The device for accelerators that torch drives: CUDA first; ROCm has the same interface, and XPU its own with the same names.
 
-Every stream of a scheme is a side stream. A call begins behind what the caller has on his current stream, by an event,
-and the host waits for an event or a stream of this device: never for the whole device, and never where the scheme has no
+Every stream of a scheme is a side stream. A call begins after what the caller has on its current stream, by an event,
+and the host waits for an event or a stream of this device: never for the whole device, and never if the scheme has no
 wait. What keeps memory alive while a side stream touches it, where torch's allocator would not:
 
 - the caller's pool and rows: the library holds them until the host has seen the end of the work, so no `record_stream`;
 - device memory of schemes: it comes from a stream that nothing else runs on, so no kernel of the caller's may still have
-  work in a block that he has freed, and the library uses it again only after the end of the work;
+  work in a block that the caller has freed, and the library uses it again only after the end of the work;
 - packed rows and row numbers: they belong to the side stream that uses them, which is in order;
-- the pinned memory that row numbers come from: held until an event behind their upload.
+- the pinned memory that row numbers come from: held until an event after their upload.
 """
 
 import os
@@ -84,14 +84,14 @@ class AcceleratorDevice:
         self.copies += 1
 
     def gather(self, stream: str, source: torch.Tensor, index: Index, target: torch.Tensor) -> None:
-        """Puts a kernel on the stream that packs rows, and a copy behind it where the target is pinned memory."""
+        """Puts a kernel on the stream that packs rows, and a copy after it if the target is pinned memory."""
         self._refuse_pageable(target)
         with self._on(stream) as on:
             self._kernels.gather(on, source, index, target)
         self.launches += 1
 
     def scatter(self, stream: str, source: torch.Tensor, target: torch.Tensor, index: Index) -> None:
-        """Puts a kernel on the stream that unpacks rows, and a copy before it where the source is pinned memory."""
+        """Puts a kernel on the stream that unpacks rows, and a copy before it if the source is pinned memory."""
         self._refuse_pageable(source)
         with self._on(stream) as on:
             self._kernels.scatter(on, source, target, index)
@@ -117,11 +117,11 @@ class AcceleratorDevice:
         event.record(self._stream(stream))
 
     def wait_event(self, stream: str, event: Any) -> None:
-        """The stream goes on behind the event's last record."""
+        """The stream goes on after the event's last record."""
         event.wait(self._stream(stream))
 
     def order_after(self, stream: str, after: object) -> None:
-        """The stream goes on behind an event, or all that is now on a stream, of torch's; None is the current stream.
+        """The stream goes on after an event, or all that is now on a stream, of torch's; None is the current stream.
 
         Raises DeviceError for anything else.
         """
@@ -137,7 +137,7 @@ class AcceleratorDevice:
             raise DeviceError(f"after is a {type(after).__name__}: it must be one of torch's streams or events")
 
     def order_before(self, event: Any, stream: object) -> None:
-        """A stream of torch's, or the current one for None, goes on behind the event. Raises DeviceError for anything else."""
+        """A stream of torch's, or the current one for None, goes on after the event. Raises DeviceError for anything else."""
         if stream is not None and not isinstance(stream, torch.Stream):
             raise DeviceError(f"stream is a {type(stream).__name__}: it must be one of torch's streams")
         event.wait(self._torch.current_stream(self.device) if stream is None else stream)

@@ -1,7 +1,7 @@
 """Gather and scatter on an accelerator, by torch's own index kernels, which move bits as they are.
 
 All of it runs inside `with torch.cuda.stream(...)`, or what that is called elsewhere: what torch allocates there belongs
-to that stream, and its memory is used again behind the work that the stream has now.
+to that stream, and its memory is used again after the work that the stream has now.
 """
 
 from collections import defaultdict, deque
@@ -56,14 +56,14 @@ class AcceleratorKernels:
         self._uploading.clear()
 
     def _scratch(self, stream: Any, like: torch.Tensor) -> torch.Tensor:
-        """The stream's own memory for packed rows: its work is in order, so the next kernel comes behind the last copy."""
+        """The stream's own memory for packed rows: its work is in order, so the next kernel comes after the last copy."""
         kept = self._packed.get(stream)
         if kept is None or kept.numel() < like.numel():
             kept = self._packed[stream] = torch.empty(like.numel(), dtype=torch.uint8, device=self._device)
         return kept[: like.numel()].view(like.shape)
 
     def _uploaded(self, stream: Any, index: Index, size: int) -> Places:
-        """Slots and rows of an index, on the device. One that nobody can write to is uploaded once."""
+        """Slots and rows of an index, on the device. One that can't be written to is uploaded once."""
         if not unchanging(index):
             return self._upload(stream, index, size)
         return self._places[stream].of(index, (size,), len(index), lambda: self._upload(stream, index, size))

@@ -1,6 +1,6 @@
 """What the library asks of a device. A device of your own needs these methods and nothing else.
 
-Operands are a device's own handles on uint8 memory, of one type `B`: numpy arrays where the host can address the
+Operands are a device's own handles on uint8 memory, of one type `B`: numpy arrays if the host can address the
 memory (their views are the cheapest), tensors on an accelerator. `view` makes one, [slots, rows, row_bytes], and the
 library takes runs of rows from it with `handle[slot, start:stop]`, a view [stop - start, row_bytes] whose bytes lie
 side by side. Source and target of a copy always have the same shape, and never overlap.
@@ -9,7 +9,7 @@ The guarantees are those of `kvstage_model.ordering.axioms`, no less: a stream d
 source and writes its target at any time after it was issued. Schemes are proved under just that, so a device that does
 more at once, or waits more often, is right too. Streams are known by name and come into being when first used; events
 are objects of a type `E` that `event` makes. An event may be recorded again and again: the last record before a wait or
-a query is the one that counts, and one that was never recorded holds nobody up.
+a query is the one that counts, and one that was never recorded holds nothing up.
 
 Work is issued by one host thread at a time, which `devices.lock.lock_of` sees to: so a device can be hashed, and referred to
 weakly, as ordinary objects can. `wait` and `query` may be called by any thread, meanwhile.
@@ -71,7 +71,7 @@ class Device(Protocol[B, E]):
         ...  # pragma: no cover
 
     def synchronize(self, stream: str) -> None:
-        """Returns after everything that was put on the stream before has ended; at once where that is nothing."""
+        """Returns after everything that was put on the stream before has ended; at once if that is nothing."""
         ...  # pragma: no cover
 
     def event(self) -> E:
@@ -90,13 +90,13 @@ class Device(Protocol[B, E]):
         """What is put on the stream from now on begins after what the caller has under way. The host goes on.
 
         `after` is an event, of `event` too, or a stream for all that is on it now, as callers of this device have them;
-        None is the stream that the calling thread works on, where the device knows one, and orders nothing else. Raises
-        DeviceError for anything else. `NamedStreams` has this and the next method for callers who name the device's own streams.
+        None is the stream that the calling thread works on, if the device knows one, and orders nothing else. Raises
+        DeviceError for anything else. `NamedStreams` has this and the next method for callers that name the device's own streams.
         """
         ...  # pragma: no cover
 
     def order_before(self, event: E, stream: object) -> None:
-        """What the caller puts on a stream of his from now on begins after what the event marks. The host goes on.
+        """What the caller puts on a stream of its own from now on begins after what the event marks. The host goes on.
 
         None is the stream that the calling thread works on. Raises DeviceError if there is no such stream.
         """

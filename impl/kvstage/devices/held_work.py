@@ -30,7 +30,7 @@ G = TypeVar("G", bound=Gate)
 
 
 class HeldWork(Generic[G]):
-    """Keeps chosen work back, and with it what its stream has to do behind it. Made by a device's `hold`."""
+    """Keeps chosen work back, and with it what its stream has to do after it. Made by a device's `hold`."""
 
     def __init__(self, which: Callable[[str, int], bool], new_gate: Callable[[], G]) -> None:
         self._which = which

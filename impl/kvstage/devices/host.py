@@ -25,7 +25,7 @@ class HostDevice(NamedStreams):
 
     A context manager: leaving it closes the device. `copies`, `launches` (kernels) and `waits` (those that may block the
     host elsewhere; here none does) count what was asked for since it was made. What goes wrong is raised by the call
-    itself, not by a wait behind it. Tensors are written through numpy, unseen by their version counters.
+    itself, not by a wait after it. Tensors are written through numpy, unseen by their version counters.
     """
 
     costs = HOST

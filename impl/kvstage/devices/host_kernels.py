@@ -1,4 +1,4 @@
-"""Gather and scatter on host memory: whole blocks at once where the rows allow it.
+"""Gather and scatter on host memory: whole blocks at once if the rows allow it.
 
 Both move raw bytes on the calling thread, and both check every block id themselves, although the library has done so
 before: numpy would count a negative one from the end, and `take` clips one that is too large.

@@ -42,7 +42,7 @@ class LeftBehind:
     def add(self, works: Iterable[Work], streams: Iterable[str], memory: Iterable[torch.Tensor]) -> None:
         """Takes over a stager's works, and memory that work without a mark on some streams may touch.
 
-        Nobody is asked here whether work has ended: a query that says yes is a wait.
+        No event is asked here whether work has ended: a query that says yes is a wait.
         """
         self._works.extend(work for work in works if not work.ended)
         if kept := tuple(memory):

@@ -28,5 +28,5 @@ def _renew() -> None:
         _LOCKS[device] = renewed.setdefault(id(lock), RLock())
 
 
-if hasattr(os, "register_at_fork"):  # where there is a fork
+if hasattr(os, "register_at_fork"):  # if there is a fork
     os.register_at_fork(after_in_child=_renew)

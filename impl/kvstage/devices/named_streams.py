@@ -31,7 +31,7 @@ class NamedStreams:
     """`order_after` and `order_before` for devices without a current stream: `after` is a stream's name or an event."""
 
     def order_after(self: Device[Any, Any], stream: str, after: object) -> None:
-        """The stream goes on behind an event of this device, or all that is on a stream now; None orders nothing."""
+        """The stream goes on after an event of this device, or all that is on a stream now; None orders nothing."""
         if after is None or (isinstance(after, str) and after == stream):
             return
         event = self.event()
@@ -44,7 +44,7 @@ class NamedStreams:
             raise DeviceError(f"after is a {type(after).__name__}: it must be the name of a stream, or an event of this device")
 
     def order_before(self: Device[Any, Any], event: Any, stream: object) -> None:
-        """The caller's stream of that name goes on behind the event."""
+        """The caller's stream of that name goes on after the event."""
         if not isinstance(stream, str):
             raise DeviceError(f"stream is {stream!r}: this device has no current stream, so name the one that is to wait")
         self.wait_event(stream, event)

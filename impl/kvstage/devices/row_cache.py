@@ -18,7 +18,7 @@ of a single row."""
 
 
 def unchanging(index: Index) -> bool:
-    """Whether nobody can write to an array, nor to the memory that it is a view of."""
+    """Whether an array can't be written to, nor the memory that it is a view of."""
     owner: object = index
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable:
@@ -28,7 +28,7 @@ def unchanging(index: Index) -> bool:
 
 
 class Remembered(Generic[V]):
-    """Results by an owner, which nobody changes, and some numbers; the longest unused go first. Not for two threads at once."""
+    """Results by an owner, which never changes, and some numbers; the longest unused go first. Not for two threads at once."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[int, ...], tuple[object, int, V]] = OrderedDict()

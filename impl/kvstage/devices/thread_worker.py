@@ -30,7 +30,7 @@ def _drop_all() -> None:
         serving = [worker for worker in serving if not worker.has_ended(SHORT)]
 
 
-if hasattr(os, "register_at_fork"):  # where there is a fork
+if hasattr(os, "register_at_fork"):  # if there is a fork
     os.register_at_fork(after_in_child=_SERVING.clear)  # the threads are in the parent alone
 
 
@@ -61,7 +61,7 @@ class Record:
         """Returns when the mark has ended."""
         if not self.ended:
             self._lock.acquire()
-            self._lock.release()  # for others who wait
+            self._lock.release()  # for others that wait
 
     def check(self) -> None:
         """Raises what went wrong before the mark; its stream does what is queued from then on."""
@@ -103,7 +103,7 @@ class Worker:
     """A queue of work, marks and waits, served in order. After an error, work is skipped that was queued before it was seen.
 
     `error` is what work is skipped for, `untold` what has kept work undone that no mark has covered yet: the next mark ends
-    with it, even where the host has seen the same error at an earlier mark.
+    with it, even if the host has seen the same error at an earlier mark.
     """
 
     def __init__(self, name: str) -> None:

@@ -140,7 +140,7 @@ class ThreadDevice(Timing, NamedStreams):
         """For tests: keeps back the work for which `which(stream, index)` holds, until the host waits for it.
 
         `index` counts copies and kernels from the `with` on, over all streams. Held work begins when the host waits for
-        its stream, or for an event recorded behind it, or for anything that comes after it; at `release()`; or at the
+        its stream, or for an event recorded after it, or for anything that comes after it; at `release()`; or at the
         end of the `with`. So code that waits right never notices, and code that goes on without the wait goes wrong
         every time. One hold at a time.
         """
@@ -154,7 +154,7 @@ class ThreadDevice(Timing, NamedStreams):
             hold.release()
 
     def close(self) -> None:
-        """Finishes all work and ends the threads. Raises the first error that nobody has waited for.
+        """Finishes all work and ends the threads. Raises the first error that has not been waited for.
 
         If it is interrupted, a second call finishes the work.
         """

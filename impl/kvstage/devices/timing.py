@@ -26,7 +26,7 @@ class Span:
 
 
 class Timing:
-    """What a device that measures its work has: spans, while somebody asks for them."""
+    """What a device that measures its work has: spans, while they are asked for."""
 
     _spans: list[Span] | None = None
 
@@ -46,7 +46,7 @@ class Timing:
             self._spans = None
 
     def _span(self, stream: str) -> Span | None:
-        """The span of the next work of a stream, if anybody asks for it."""
+        """The span of the next work of a stream, if it is asked for."""
         if self._spans is None:
             return None
         span = Span(stream)

@@ -81,7 +81,7 @@ class RecordingDevice(Generic[B, E]):
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """What is issued inside is one call of a scheme; what comes behind it, its caller's. Without any, all is one call."""
+        """What is issued inside is one call of a scheme; what comes after it, its caller's. Without any, all is one call."""
         self._call, self._phase, self._step = self._calls, LOOP, 0
         self._calls += 1
         try:
@@ -126,25 +126,25 @@ class RecordingDevice(Generic[B, E]):
         return Operand(self._device.view(memory, tensor), self.buffer(memory, tensor))
 
     def copy(self, stream: str, source: Operand[B] | B, target: Operand[B] | B) -> None:
-        """Notes a Copy; a Launch, where one side has gaps."""
+        """Notes a Copy; a Launch, if one side has gaps."""
         operation, begin = copied(self.memories, stream, source, target), self._now()
         self._device.copy(stream, inside(source), inside(target))
         self._add(operation, begin, self._now())
 
     def gather(self, stream: str, source: Operand[B] | B, index: Index, target: Operand[B] | B) -> None:
-        """Notes a Gather; a Launch, where one side is no view."""
+        """Notes a Gather; a Launch, if one side is no view."""
         operation, begin = gathered(self.memories, stream, source, index, target), self._now()
         self._device.gather(stream, inside(source), index, inside(target))
         self._add(operation, begin, self._now())
 
     def scatter(self, stream: str, source: Operand[B] | B, target: Operand[B] | B, index: Index) -> None:
-        """Notes a Scatter; a Launch, where one side is no view."""
+        """Notes a Scatter; a Launch, if one side is no view."""
         operation, begin = scattered(self.memories, stream, source, target, index), self._now()
         self._device.scatter(stream, inside(source), inside(target), index)
         self._add(operation, begin, self._now())
 
     def host_copy(self, source: Operand[B] | B, target: Operand[B] | B) -> None:
-        """Notes a HostCopy; reads and writes, where one side has gaps."""
+        """Notes a HostCopy; reads and writes, if one side has gaps."""
         operations, begin = host_copied(self.memories, source, target), self._now()
         self._device.host_copy(inside(source), inside(target))
         for operation in operations:
@@ -175,9 +175,9 @@ class RecordingDevice(Generic[B, E]):
         self._add(WaitEvent(stream, self._event(event)), begin, self._now())
 
     def order_after(self, stream: str, after: object) -> None:
-        """Notes a record and a stream's wait, as the caller's. Where his streams are not the device's own, it is passed on.
+        """Notes a record and a stream's wait, as the caller's. If the caller's streams are not the device's own, it is passed on.
 
-        An event of the device's own, by which calls of a stager come behind earlier ones, is noted everywhere.
+        An event of the device's own, by which calls of a stager come after earlier ones, is noted everywhere.
         """
         with self._as_callers():
             if getattr(type(self._device), "order_after", None) is NamedStreams.order_after:

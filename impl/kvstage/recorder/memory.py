@@ -1,7 +1,7 @@
 """Which memory a recorded operation touches: buffers by address, so that what two views share is one buffer.
 
 A view is a buffer as it is, with its slots and rows. A tensor or an array that is an operand by itself is part of the
-memory that holds it, byte by byte. Where two of them share a byte, or one is a byte's and copies go between it and another,
+memory that holds it, byte by byte. If two of them share a byte, or one is a byte's and copies go between it and another,
 all of those are told in pieces of one size: the largest that measures all that was touched there.
 """
 

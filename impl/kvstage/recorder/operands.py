@@ -76,19 +76,19 @@ def by_schemes_names(program: Sequence[Issued]) -> list[Issued]:
 
 
 def copied(memories: RecordedBuffers, stream: str, source: object, target: object) -> Copy | Launch:
-    """A copy; where one side has gaps, a kernel that reads and writes the same rows."""
+    """A copy; if one side has gaps, a kernel that reads and writes the same rows."""
     origin, place = rows_of(memories, source), rows_of(memories, target)
     return Copy(stream, *origin, *place) if len(origin) == len(place) == 1 else Launch(stream, origin, place)
 
 
 def host_copied(memories: RecordedBuffers, source: object, target: object) -> Sequence[Operation]:
-    """The host's copy; where one side has gaps, its reads and writes."""
+    """The host's copy; if one side has gaps, its reads and writes."""
     origin, place = rows_of(memories, source), rows_of(memories, target)
     return (HostCopy(*origin, *place),) if len(origin) == len(place) == 1 else (*map(HostRead, origin), *map(HostWrite, place))
 
 
 def gathered(memories: RecordedBuffers, stream: str, pool: object, index: Index, packed: object) -> Gather | Launch:
-    """A gather; where one side is no view, a kernel that reads and writes the same rows."""
+    """A gather; if one side is no view, a kernel that reads and writes the same rows."""
     reached, rows = _reached(memories, pool, index), rows_of(memories, packed)
     if isinstance(reached, Paged) and isinstance(packed, Operand) and len(rows) == 1:
         return Gather(stream, reached, rows[0])
@@ -96,7 +96,7 @@ def gathered(memories: RecordedBuffers, stream: str, pool: object, index: Index,
 
 
 def scattered(memories: RecordedBuffers, stream: str, packed: object, pool: object, index: Index) -> Scatter | Launch:
-    """A scatter; where one side is no view, a kernel that reads and writes the same rows."""
+    """A scatter; if one side is no view, a kernel that reads and writes the same rows."""
     rows, reached = rows_of(memories, packed), _reached(memories, pool, index)
     if isinstance(reached, Paged) and isinstance(packed, Operand) and len(rows) == 1:
         return Scatter(stream, rows[0], reached)
@@ -104,7 +104,7 @@ def scattered(memories: RecordedBuffers, stream: str, packed: object, pool: obje
 
 
 def rows_of(memories: RecordedBuffers, operand: object) -> tuple[Rows, ...]:
-    """The rows of an operand: one run, where it has no gaps. Raises RecorderError."""
+    """The rows of an operand: one run, if it has no gaps. Raises RecorderError."""
     if isinstance(operand, Operand):
         buffer = operand.buffer
         return tuple(buffer.at(slot, 0, buffer.rows) for slot in range(buffer.slots)) if operand.rows is None else (operand.rows,)

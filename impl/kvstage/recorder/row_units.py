@@ -13,7 +13,7 @@ from kvstage_model.ordering.program import Issued
 class Lies:
     """Where a buffer lies: its first and last address, the bytes from slot to slot and from row to row, and those of a row.
 
-    A `bytewise` one is memory that nobody has viewed as slots and rows.
+    A `bytewise` one is memory that was not viewed as slots and rows.
     """
 
     start: int
@@ -24,7 +24,7 @@ class Lies:
     bytewise: bool = False
 
     def run(self, rows: Rows) -> tuple[int, int]:
-        """First address and length of a run of rows; where rows have gaps, with those in between."""
+        """First address and length of a run of rows; if rows have gaps, with those in between."""
         length = (rows.count - 1) * self.row + self.width if rows.count else 0
         return self.start + rows.slot * self.slot + rows.start * self.row, length
 
@@ -92,7 +92,7 @@ class RowUnits:
         return list({id(group): group for group in groups.values()}.values())
 
     def _measure(self, together: list[_Shared], touched: Sequence[Access]) -> None:
-        """Gives each of these memories one buffer, where they can't stay as they are."""
+        """Gives each of these memories one buffer, if they can't stay as they are."""
         if all(len(shared.buffers) == 1 and not self._lies[shared.buffers[0]].bytewise for shared in together):
             return
         mine = {id(shared) for shared in together}

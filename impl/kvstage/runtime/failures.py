@@ -1,7 +1,7 @@
-"""Errors of work that has ended badly: whom they concern, if a device tells them only once.
+"""Errors of work that has ended badly: what they concern, if a device tells them only once.
 
 What a device raises from a wait may be about any work that this wait covers, and the next wait may return as if nothing had
-been. So all that is under way then has failed, as far as anyone can tell; but not on a device that `keeps_errors`: there
+been. So all that is under way then has failed, as far as can be told; but not on a device that `keeps_errors`: there
 each event that covers failed work raises it at each wait, and none else does.
 """
 

@@ -42,7 +42,7 @@ class Buffers:
     """Allocates from a device and keeps what comes back. Any thread may use it.
 
     `pinned_bytes` bounds the pinned memory of this stager that exists at one time: staging, results, and what is kept for
-    the next call. A result that nobody releases counts until its last tensor is gone.
+    the next call. A result that is not released counts until its last tensor is gone.
     """
 
     def __init__(self, device: Device[Any, Any], pinned_bytes: int | None) -> None:
@@ -58,7 +58,7 @@ class Buffers:
         self._process = os.getpid()
 
     def take(self, memory: Memory, size: int, *, grows: bool = False) -> Loan:
-        """At least `size` bytes, not initialised; a little more where the next call will need more (`grows`).
+        """At least `size` bytes, not initialised; a little more if the next call will need more (`grows`).
 
         Raises PinnedMemoryError if the budget does not allow it, AllocationError if the device has no more.
         """
@@ -76,7 +76,7 @@ class Buffers:
     def take_back(self, memory: Memory, tensor: torch.Tensor) -> None:
         """Keeps memory for the next call that needs as much, if there will be one.
 
-        But no device memory, which a stream may still be at work on, and keeps: only what is put behind that may use it.
+        But no device memory, which a stream may still be at work on, and keeps: only what is put after that may use it.
         """
         if os.getpid() != self._process:  # a child of the one that it was taken in, where the lock may be held for ever
             return
@@ -92,12 +92,12 @@ class Buffers:
                 kept.clear()
 
     def may_recall(self, pinned: Callable[[], int], recall: Callable[[], object]) -> None:
-        """`recall` gives back memory on loan that nobody uses, where the budget is short of it: `pinned` bytes of it are pinned."""
+        """`recall` gives back memory on loan that is not used, if the budget is short of it: `pinned` bytes of it are pinned."""
         self._recallable, self._recall = pinned, recall
 
     @property
     def left(self) -> int | None:
-        """Bytes of pinned memory that a call can have, what is idle included; None where there is no budget."""
+        """Bytes of pinned memory that a call can have, what is idle included; None if there is no budget."""
         if self._budget is None:
             return None
         with self._lock:

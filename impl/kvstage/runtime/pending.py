@@ -18,7 +18,7 @@ from .failures import asking, watched
 
 R = TypeVar("R")
 LONGEST_NAP = 0.001
-"""Seconds between two looks at an event, where a wait has a timeout: no device waits for an event with one."""
+"""Seconds between two looks at an event, if a wait has a timeout: no device waits for an event with one."""
 
 
 class Pending:
@@ -107,7 +107,7 @@ class Pending:
             self._device.order_after(stream, self.work.event)
 
     def fail(self, error: Exception) -> None:
-        """The work has failed, or may have, as far as anyone can tell from now on."""
+        """The work has failed, or may have, as far as can be told from now on."""
         if not self.ended and self.error is None:
             self.error = error
 
@@ -122,7 +122,7 @@ class Pending:
             raise self.error
 
     def forget(self) -> tuple[torch.Tensor, ...]:
-        """Nobody will learn how the work ended: hands over the memory that it may still touch."""
+        """It will not be learned how the work ended: hands over the memory that it may still touch."""
         memory, self.work.memory = self.work.memory, ()
         return memory
 

@@ -1,4 +1,4 @@
-"""A call without a device: every operation of a scheme that nobody has proved is looked at before the first is issued.
+"""A call without a device: every operation of a scheme that is not proved is looked at before the first is issued.
 
 The performer makes the same checks while it issues, so here it performs on a device that does nothing; what it refuses
 then is refused with nothing written.

@@ -12,7 +12,7 @@ from ..errors import SchemeError
 
 
 class Addresses:
-    """Finds the row numbers of kernels, and remembers them: nobody may write to an index."""
+    """Finds the row numbers of kernels, and remembers them: an index may not be written to."""
 
     def __init__(self) -> None:
         self._found: Remembered[Index] = Remembered()

@@ -43,7 +43,7 @@ class Runtime:
     A call that breaks off may leave copies under way. All memory that they may touch is kept, and the next call, or
     `settle`, first waits for the streams that they are on: until then none of it is used again. It is `quarantined`.
 
-    `under_way` has what calls have left to their callers, the oldest first, until somebody takes it out. Wherever a call is
+    `under_way` has what calls have left to their callers, the oldest first, until it is taken out. Wherever a call is
     interrupted, what it has issued is there, or in doubt.
     """
 
@@ -58,7 +58,7 @@ class Runtime:
         self.under_way: deque[Pending] = deque()
         self.works: set[Work] = set()  # theirs: all that is known of them once the stager is gone
         self._in_doubt: list[Pending] = []
-        self._latest: dict[str, Pending] = {}  # by stream: what is behind the latest is behind all that went before it
+        self._latest: dict[str, Pending] = {}  # by stream: what is after the latest is after all that went before it
         self.quarantined: list[torch.Tensor] = []
         self._loans: list[Loan] = []
 
@@ -76,17 +76,17 @@ class Runtime:
         """Performs prologue, steps and epilogue. `pool` and `host` are uint8 [slots, rows, row_bytes].
 
         A scheme may take a pool without gaps between its blocks for a single slot, so that runs can cross blocks. `after`
-        orders each stream of the scheme behind work of the caller, as `Device.order_after` says. Each stream also comes
-        behind what earlier calls have left under way on others: so calls are in order, whatever streams their schemes use,
+        orders each stream of the scheme after work of the caller, as `Device.order_after` says. Each stream also comes
+        after what earlier calls have left under way on others: so calls are in order, whatever streams their schemes use,
         and the host waits for none. `loans` is memory under `host` that goes back if the call breaks off. `owner` is the
         function that made the scheme: what it keeps is its own, whatever its schemes are called; None goes by the name. A scheme
         that is not `proved` is gone through once before anything is issued, and refused if it does what can't be run.
 
-        A wait for a stream that is all of the epilogue is left to the caller where the scheme stages nothing in memory that
+        A wait for a stream that is all of the epilogue is left to the caller if the scheme stages nothing in memory that
         the host addresses. What it stages in device memory must all be on that stream, which is looked at: then the next
-        call uses nothing that is still in use, but device memory behind it on the same stream ("gather_copy between kernels"
+        call uses nothing that is still in use, but device memory after it on the same stream ("gather_copy between kernels"
         proves that this is enough). A scheme that stages nothing may use others, if that one waits for them: the wait it
-        states is for all of its work. Raises SchemeError where the scheme has no result to bind them to, binds them to other
+        states is for all of its work. Raises SchemeError if the scheme has no result to bind them to, binds them to other
         sizes, or does something that can't be run.
         """
         streams: list[str] = []
@@ -124,7 +124,7 @@ class Runtime:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether there is work that a call has issued before it broke off, and that nobody has waited for."""
+        """Whether there is work that a call has issued before it broke off, and that has not been waited for."""
         return bool(self._doubtful)
 
     def forget(self, pending: Pending) -> None:

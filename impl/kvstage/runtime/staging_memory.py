@@ -1,4 +1,4 @@
-"""The staging memory of schemes: kept from call to call, and let go where a budget needs it for something else."""
+"""The staging memory of schemes: kept from call to call, and let go if a budget needs it for something else."""
 
 from collections.abc import Callable, Hashable, Iterator
 from math import prod
@@ -19,8 +19,8 @@ class Staging:
     """Staging memory by scheme and buffer, for one call at a time.
 
     Between calls nothing is under way on what the host addresses: a scheme that stages there makes all its waits inside its
-    call. So what is of other schemes than the one that asks may go back, and does where pinned memory runs short. Device
-    memory may still be in use, by one stream, which does its work in order: the next call of the scheme comes behind it.
+    call. So what is of other schemes than the one that asks may go back, and does if pinned memory runs short. Device
+    memory may still be in use, by one stream, which does its work in order: the next call of the scheme comes after it.
 
     But a scheme whose rows a stream of the caller's uses may return with copies under way on any of its memory, which only
     its next call's own waits are for, with slots where they are now. Such calls are `left`; `quiet` waits for them before
@@ -35,7 +35,7 @@ class Staging:
         buffers.may_recall(self._idle_pinned, self._recall)
 
     def take(self, scheme: Hashable, buffer: Buffer, row_bytes: int) -> torch.Tensor:
-        """Memory for a buffer, [slots, rows, row_bytes]: the last call's where it suffices. Raises what `Buffers.take` does."""
+        """Memory for a buffer, [slots, rows, row_bytes]: the last call's if it suffices. Raises what `Buffers.take` does."""
         key, layout = (scheme, buffer.name, buffer.memory), (buffer.slots, buffer.rows, row_bytes)
         size = prod(layout)
         loan, before = self._kept.get(key, (None, layout))
@@ -55,7 +55,7 @@ class Staging:
         return loan.tensor[:size].view(layout)
 
     def give_up(self) -> list[Loan]:
-        """All of it, to be given back by whoever knows when nothing is under way on it."""
+        """All of it, to be given back by the one that knows when nothing is under way on it."""
         kept, self._kept = [loan for loan, _ in self._kept.values()], {}
         return kept
 

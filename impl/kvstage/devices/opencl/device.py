@@ -1,4 +1,4 @@
-"""A driver that nobody here has written: host memory, moved by OpenCL on in-order command queues, one a stream.
+"""A driver that was not written here: host memory, moved by OpenCL on in-order command queues, one a stream.
 
 It needs pyopencl and a driver for the CPU, such as PoCL (`pip install "kvstage[opencl]"`); neither is loaded before an
 `OpenCLDevice` is made. Work is really asynchronous: what a scheme forgets to wait for is seen as wrong bytes here.
@@ -46,7 +46,7 @@ class OpenCLDevice(Timing, NamedStreams):
     Memory is used where it lies (CL_MEM_USE_HOST_PTR on a device that shares the host's memory): kernels read and write
     pinned rows themselves, and the host sees them once it has waited. A context manager: leaving it closes the device.
     `copies`, `launches` (kernels) and `waits` (those that may block the host) count what was asked for since it was made.
-    Waits can be interrupted. A failure is raised by each wait for the first event recorded behind it.
+    Waits can be interrupted. A failure is raised by each wait for the first event recorded after it.
     What `timed` gives are the driver's own times. Tensors are written unseen by their version counters.
 
     Raises OpenCLMissingError if there is no pyopencl or no driver for the CPU; ForkedError if it is used in a process
@@ -188,7 +188,7 @@ class OpenCLDevice(Timing, NamedStreams):
             hold.release()
 
     def close(self) -> None:
-        """Finishes all work. Raises the first error that nobody has waited for."""
+        """Finishes all work. Raises the first error that has not been waited for."""
         check_process(self._process)
         with lock_of(self):  # no call is between its look at `closed` and its work
             self.closed = True
@@ -256,7 +256,7 @@ class OpenCLDevice(Timing, NamedStreams):
 
 
 def _finish(process: int, queues: dict[str, Queue], holds: list[HeldWork[UserEventGate]]) -> None:
-    """Ends the work of a device that nobody has, or at the interpreter's end: also what a hold that was never left keeps back."""
+    """Ends the work of a device that is not held any more, or at the interpreter's end: also what a hold that was never left keeps back."""
     if os.getpid() == process:
         for hold in holds:
             hold.release()

@@ -66,7 +66,7 @@ class Mover:
         return self._launch(commands, packed, pool, runs(pool, self._cut(pool, index), packed)[:, [1, 0, 2]], wait_for)
 
     def _cut(self, pool: OpenCLRows, index: Index) -> Cut | None:
-        """That of before where nobody can have changed the index since."""
+        """That of before, if the index can't have changed since."""
         size = pool.array.shape[1]
         if not len(index):
             return None
@@ -85,7 +85,7 @@ class Mover:
 
 
 def cut(index: Index, size: int) -> Cut:
-    """Cuts the rows `index` of a pool of `size` rows a block, at least one, where they leave a block or do not lie side by side."""
+    """Cuts the rows `index` of a pool of `size` rows a block, at least one, if they leave a block or do not lie side by side."""
     block = index // size
     breaks = np.flatnonzero((index[1:] - index[:-1] != 1) | (block[1:] != block[:-1]))
     first = np.concatenate([np.zeros(1, np.int64), breaks + 1])

@@ -33,7 +33,7 @@ class UserEventGate:
 class Mark:
     """A command of a stream: when it has ended, so has all that was put on the stream before. Matches `held_work.Marked`.
 
-    A mark that `ends` takes over what failed before it, as `failed`: commands behind a failure may well succeed.
+    A mark that `ends` takes over what failed before it, as `failed`: commands after a failure may well succeed.
     """
 
     __slots__ = ("ends", "event", "failed", "number", "queue", "stream")
@@ -48,7 +48,7 @@ class Mark:
 
     @property
     def status(self) -> int:
-        """OpenCL's: above 0 while it is under way, 0 when it has ended, below 0 where it failed."""
+        """OpenCL's: above 0 while it is under way, 0 when it has ended, below 0 if it failed."""
         status: int = self.event.command_execution_status
         return status
 
@@ -67,7 +67,7 @@ class Mark:
 class Queue:
     """A command queue. Events and operands of its commands are kept until they have ended.
 
-    A binding's event may wait in its destructor, behind work that nobody has let go of yet; so no event is dropped early.
+    A binding's event may wait in its destructor, for work that has not been let go of yet; so no event is dropped early.
     `failed` is the first failure since one was last raised, `untold` the first since a mark last took one over.
     """
 
@@ -102,7 +102,7 @@ class Queue:
             self._raise(status)
 
     def check_all(self) -> None:
-        """Raises DeviceError if a command has failed, and nobody was told of a failure since."""
+        """Raises DeviceError if a command has failed, and no caller was told of a failure since."""
         if self.failed:
             self._raise(self.failed)
 
