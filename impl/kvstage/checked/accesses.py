@@ -81,7 +81,7 @@ class Accesses:
         self.noted.append(CheckedOperation(HostCopy(source, target), "the host", line))
 
     def freed(self, rows: Rows, line: Line | None, spared: frozenset[int] = frozenset()) -> None:
-        """Nobody holds the bytes any more: who gets them next may write there."""
+        """The bytes are not held any more: what gets them next may write there."""
         self.noted.append(CheckedOperation(HostWrite(rows), "the host", line, frees=True, spared=spared))
 
     def freed_on(self, stream: str, rows: Rows, what: str, line: Line | None, spared: frozenset[int]) -> None:
@@ -123,7 +123,7 @@ class Accesses:
         return again
 
     def program(self, place: Callable[[Rows], Hashable]) -> "Program":
-        """What was issued, but for what the host alone ever touched: that can't be in anybody's way.
+        """What was issued, but for what the host alone ever touched: that can't be in the way.
 
         `place` says where bytes lie in words that are the same in every run.
         """
@@ -165,7 +165,7 @@ class Program:
 
 
 def _union(first: Rows, second: Rows) -> Rows | None:
-    """Both runs as one, where they touch."""
+    """Both runs as one, if they touch."""
     start, stop = min(first.start, second.start), max(first.start + first.count, second.start + second.count)
     return first.buffer.at(0, start, stop - start) if stop - start <= first.count + second.count else None
 

@@ -1,4 +1,4 @@
-"""When memory that nobody holds any more is somebody else's: the rules of an allocator.
+"""When memory that is not held any more belongs to another party: the rules of an allocator.
 
 Device memory goes back in the order of its stream, the first one that uses it: what is allocated later, and used on that stream,
 may be the same memory (CUDA Runtime API, "Stream Ordered Memory Allocator"; torch's caching allocator does the same). Work on
@@ -6,7 +6,7 @@ other streams must have ended, or been waited for by that stream, by then. Host 
 
 With the rules of torch (`allocator="torch"`) an allocator also waits for what it was told of: device memory for all work of the
 streams that `record_stream` named, up to the drop; pinned memory for the copies to and from it, as torch's pinned allocator
-records an event behind each copy with `non_blocking=True`. It is told of no kernel that reads pinned memory itself.
+records an event after each copy with `non_blocking=True`. It is told of no kernel that reads pinned memory itself.
 """
 
 from collections import defaultdict
@@ -54,7 +54,7 @@ class Allocator:
         return self._taken(None, self._drops) if region.memory is Memory.PINNED else []
 
     def used(self, stream: str, regions: Sequence[MemoryRegion]) -> list[Block]:
-        """Memory is used on a stream: what was dropped there before it was allocated, where this is its first use."""
+        """Memory is used on a stream: what was dropped there before it was allocated, if this is its first use."""
         found: list[Block] = []
         for region in regions:
             if region.memory is Memory.DEVICE and region.number in self._born and region.number not in self._streams:
@@ -74,7 +74,7 @@ class Allocator:
                     self._told[region.number].add(number)
 
     def keeps(self, region: MemoryRegion, line: Line, noted: Sequence[CheckedOperation]) -> bool:
-        """Memory is dropped: whether it waits here to be handed out. Else it is somebody else's at once."""
+        """Memory is dropped: whether it waits here to be handed out. Else it is another party's at once."""
         if region.memory is not Memory.DEVICE and not (self._torch and region.memory is Memory.PINNED):
             return False
         spared = set(self._told[region.number]) if region.memory is Memory.PINNED else set()

@@ -39,12 +39,12 @@ class CheckedDevice(CheckedRun):
     `host_view` makes one of a tensor of yours. A stager's pools, and its `out` and `rows`, must be such tensors too. Each use
     is an action of the host, so a schedule may let streams move before it.
 
-    `close`, and leaving the `with`, raises what was found as a StagingError; where the code has raised an error
-    already, what was found becomes a note of that. Memory from `allocate` whose last tensor is gone is written by somebody else
+    `close`, and leaving the `with`, raises what was found as a StagingError; if the code has raised an error
+    already, what was found becomes a note of that. Memory from `allocate` whose last tensor is gone is written by another party
     once it may be handed out again: `allocator` says by which rules, "driver" or "torch", see `allocator.py`.
 
     It has one host thread, the one that made it: calls and uses of its tensors by another raise HostThreadError, and so does
-    the end of the run, since nobody may have seen that. Once it is closed, all work has ended: `synchronize`, `wait`, `query`
+    the end of the run, since that may have gone unseen. Once it is closed, all work has ended: `synchronize`, `wait`, `query`
     and `close` have nothing to do, and everything else raises ClosedError.
     """
 
@@ -87,7 +87,7 @@ class CheckedDevice(CheckedRun):
     def copy(self, stream: str, source: torch.Tensor, target: torch.Tensor) -> None:
         """Issues a copy. Rows may have gaps between them, as those of one head of a cache have: both sides then have one shape.
 
-        Raises LayoutError where the two differ in bytes, or in shape where one has gaps; AliasError where they overlap.
+        Raises LayoutError if the two differ in bytes, or in shape if one has gaps; AliasError if they overlap.
         """
         origin, place = self._bytes(source), self._bytes(target)
         refuse_copy(origin, place)
@@ -106,7 +106,7 @@ class CheckedDevice(CheckedRun):
 
         At any time from now on it reads the tensors of `reads` and writes their bytes, one after the other, to those of `writes`.
         No stream orders it: what it reads must have ended before the call, and its end is known by `take` alone. Raises
-        LayoutError where both have tensors, and not the same number of bytes.
+        LayoutError if both have tensors, and not the same number of bytes.
         """
         origins, places = [self._bytes(each) for each in reads], [self._bytes(each) for each in writes]
         refuse_post(origins, places)
@@ -130,7 +130,7 @@ class CheckedDevice(CheckedRun):
     def gather(self, stream: str, source: torch.Tensor, index: Index, target: torch.Tensor) -> None:
         """Issues a kernel: row i of `target` [n, width] is row `index[i]` of the pool `source` [slots, rows, width].
 
-        The index is read at once. Raises LayoutError where shapes don't fit or a row is not in the pool.
+        The index is read at once. Raises LayoutError if shapes don't fit or a row is not in the pool.
         """
         pool, packed, index = self._bytes(source), self._bytes(target), index_of(index)
         self._uses(stream, pool, packed)
@@ -142,7 +142,7 @@ class CheckedDevice(CheckedRun):
     def scatter(self, stream: str, source: torch.Tensor, target: torch.Tensor, index: Index) -> None:
         """Issues a kernel: row i of `source` [n, width] goes to row `index[i]` of the pool `target` [slots, rows, width].
 
-        The index is read at once. Raises LayoutError where shapes don't fit or a row is not in the pool, or there twice.
+        The index is read at once. Raises LayoutError if shapes don't fit or a row is not in the pool, or there twice.
         """
         pool, packed, index = self._bytes(target), self._bytes(source), index_of(index)
         self._uses(stream, pool, packed)

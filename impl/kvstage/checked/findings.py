@@ -69,7 +69,7 @@ LOOKS_AHEAD = 200
 class StagingError(KVStageError, AssertionError):
     """Code does what some schedule of a driver turns into wrong bytes. `schedule` is the string of one that does.
 
-    `accesses` are the names of the two that overlap under it, as they are in the device's log; empty where there is one only.
+    `accesses` are the names of the two that overlap under it, as they are in the device's log; empty if there is one only.
     """
 
     def __init__(self, message: str, schedule: str, accesses: tuple[str, ...] = ()) -> None:
@@ -87,7 +87,7 @@ class HostAccessError(StagingError):
 
 
 class ReleasedMemoryError(StagingError):
-    """A stream may still use memory that nobody holds any more."""
+    """A stream may still use memory that is not held any more."""
 
 
 class SpinningError(StagingError, DeadlockError):
@@ -105,7 +105,7 @@ class HostThreadError(StagingError):
 def finding(program: Program, words: Words, ran: Schedule, *, replayed: bool = False) -> StagingError | None:
     """The first race of a program, if it has one.
 
-    It names a schedule in which the two overlap; the one that `ran`, where it is `replayed`, and where the host has asked
+    It names a schedule in which the two overlap; the one that `ran`, if it is `replayed`, and if the host has asked
     events: under another it may issue something else.
     """
     noted = program.noted
@@ -158,7 +158,7 @@ def other_thread(line: Line | None, schedule: str) -> HostThreadError:
 
 
 def replay_of(schedule: Schedule) -> str:
-    """The string of a schedule, or its name where it has none."""
+    """The string of a schedule, or its name if it has none."""
     try:
         return to_string(schedule)
     except TypeError:
@@ -241,7 +241,7 @@ def _help(program: Program, race: Race, words: Words) -> Iterator[str]:
 
 
 def _recorded(wait: Operation, noted: Sequence[CheckedOperation]) -> str:
-    """Which event, where it is one that the code has."""
+    """Which event, if it is one that the code has."""
     if isinstance(wait, SyncEvent | WaitEvent):
         for each in reversed(noted):
             if isinstance(each.operation, RecordEvent) and each.operation.event is wait.event:

@@ -36,7 +36,7 @@ class Watcher(Protocol):
         ...  # pragma: no cover
 
     def asynchronous(self, what: str, tensors: Sequence[torch.Tensor]) -> None:
-        """A function of torch's is called with `non_blocking=True`: raises where it would be asynchronous on an accelerator."""
+        """A function of torch's is called with `non_blocking=True`: raises if it would be asynchronous on an accelerator."""
         ...  # pragma: no cover
 
 
@@ -79,7 +79,7 @@ class HostView(torch.Tensor):
         return array.astype(dtype or array.dtype, copy=bool(copy))
 
     def __format__(self, spec: str) -> str:
-        """As a plain tensor's, which takes a format where it is one number."""
+        """As a plain tensor's, which takes a format if it is one number."""
         return object.__format__(self, spec) if self.dim() else format(self.item(), spec)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> torch.Tensor:

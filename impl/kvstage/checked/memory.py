@@ -16,7 +16,7 @@ from .byte_runs import EVERYTHING, Bytes
 from .source_lines import Line
 
 FREED = 0xDD
-"""What released memory is filled with, as if somebody else had written there."""
+"""What released memory is filled with, as if another party had written there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class MemoryRegions:
         return torch.from_numpy(lent), region
 
     def meet(self, memory: Memory, tensor: torch.Tensor, line: Line | None) -> None:
-        """Makes the memory of a plain tensor known, where it isn't."""
+        """Makes the memory of a plain tensor known, if it isn't."""
         storage = tensor.untyped_storage()
         if storage.nbytes() and self.find(storage.data_ptr(), storage.nbytes()) is None:
             every_byte = torch.empty(0, dtype=torch.uint8).set_(storage)
@@ -89,7 +89,7 @@ class MemoryRegions:
 
 
 class _Lent(np.ndarray):
-    """An array that others hold: unlike its base, it goes when nobody does any more."""
+    """An array that others hold: unlike its base, it goes when it is not held any more."""
 
 
 def _release(region: MemoryRegion, freed: Callable[[MemoryRegion], bool]) -> None:

@@ -15,7 +15,7 @@ from .host_view import HostView, Watcher
 
 
 def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """A uint8 view of a tensor: its last dimension in bytes. Raises LayoutError where rows have gaps."""
+    """A uint8 view of a tensor: its last dimension in bytes. Raises LayoutError if rows have gaps."""
     if not tensor.dim():
         tensor = tensor.view(1)
     if tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
@@ -24,7 +24,7 @@ def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def refuse_unseen(tensor: torch.Tensor, watcher: Watcher) -> None:
-    """Raises DeviceError for a tensor whose uses nobody notes. Where it has not a byte, nothing can go unseen."""
+    """Raises DeviceError for a tensor whose uses go unnoted. If it has not a byte, nothing can go unseen."""
     if tensor.numel() and (not isinstance(tensor, HostView) or tensor.watcher is not watcher):
         raise DeviceError(
             f"a tensor {list(tensor.shape)} is not one of the device's own, so what the host does to it would go unseen: "
@@ -38,14 +38,14 @@ def gaps(*tensors: torch.Tensor) -> bool:
 
 
 def refuse_post(reads: Sequence[torch.Tensor], writes: Sequence[torch.Tensor]) -> None:
-    """Raises LayoutError where both sides have tensors, and not the same number of bytes."""
+    """Raises LayoutError if both sides have tensors, and not the same number of bytes."""
     read, written = (sum(each.numel() for each in ends) for ends in (reads, writes))
     if reads and writes and read != written:
         raise LayoutError(f"a transfer of {read} bytes to {written}: both sides of a post have the same size")
 
 
 def refuse_copy(source: torch.Tensor, target: torch.Tensor, *, runs: bool = False) -> None:
-    """Raises LayoutError where the two differ in bytes, or in shape where one has gaps, AliasError where they overlap.
+    """Raises LayoutError if the two differ in bytes, or in shape if one has gaps, AliasError if they overlap.
 
     With `runs`, neither may have gaps.
     """

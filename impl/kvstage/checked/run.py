@@ -139,7 +139,7 @@ class CheckedRun(NamedStreams):
         return [each for each in self._accesses.noted if each.number is not None and each.what not in ended]
 
     def _freed(self, region: MemoryRegion) -> bool:
-        """Nobody holds some memory any more; whether it may be somebody else's at once."""
+        """Some memory is not held any more; whether it may be another party's at once."""
         line = users_line()
         if line is None or self.closed:
             return True
@@ -150,7 +150,7 @@ class CheckedRun(NamedStreams):
         return True
 
     def _handed_out(self, blocks: Sequence[Block], stream: str | None = None) -> None:
-        """The allocator gives memory that was dropped to somebody else, who writes there: on a stream, or the host."""
+        """The allocator gives memory that was dropped to another party, which writes there: on a stream, or the host."""
         for block in blocks:
             overwrites = _overwriting(block)
             if stream is None:
@@ -177,7 +177,7 @@ class CheckedRun(NamedStreams):
         return rows.start if region is None else (region.number, rows.start - region.start)
 
     def _over(self) -> bool:
-        """Whether all work has ended with the run. Raises HostThreadError where it has not."""
+        """Whether all work has ended with the run. Raises HostThreadError if it has not."""
         if not self.closed:
             self._check_thread()
         return self.closed
@@ -195,7 +195,7 @@ class CheckedRun(NamedStreams):
             raise self._refused
 
     def _bytes(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The plain uint8 tensor on a handle's memory. Where there is not a byte, nothing can go unseen."""
+        """The plain uint8 tensor on a handle's memory. If there is not a byte, nothing can go unseen."""
         self._check_open()
         refuse_unseen(tensor, self)
         return as_bytes(plain(tensor))
@@ -219,7 +219,7 @@ def _runs(operation: Operation) -> list[Rows]:
 
 
 def _overwriting(block: Block) -> Callable[[int], None]:
-    """Fills memory with FREED, one half after the other; where the allocator waits for work there first, it is left alone."""
+    """Fills memory with FREED, one half after the other; if the allocator waits for work there first, it is left alone."""
 
     def move(half: int) -> None:
         middle = len(block.region.bytes) // 2

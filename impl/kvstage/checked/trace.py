@@ -35,7 +35,7 @@ KINDS: dict[type, str] = {
     HostCopy: HOST_COPY,
     Take: TAKE,
 }
-"""What the log calls the operations that have no name of their own: with a number behind it, in the order of issue."""
+"""What the log calls the operations that have no name of their own: with a number after it, in the order of issue."""
 
 NOWHERE = Buffer("no memory", Memory.PAGEABLE, 1, 1).at(0, 0, 0)
 """Where rows lie that are none."""

@@ -256,7 +256,7 @@ class OpenCLDevice(Timing, NamedStreams):
 
 
 def _finish(process: int, queues: dict[str, Queue], holds: list[HeldWork[UserEventGate]]) -> None:
-    """Ends the work of a device that is not held any more, or at the interpreter's end: also what a hold that was never left keeps back."""
+    """Ends the work of a device that was dropped, or at the interpreter's end: also what a hold that was never left keeps back."""
     if os.getpid() == process:
         for hold in holds:
             hold.release()
