@@ -46,7 +46,7 @@ def _number(name: str, value: Any) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TouchedBlocks:
-    """The pool's block for each block of the sequence that a call touches: `first` and those behind it, and no others."""
+    """The pool's block for each block of the sequence that a call touches: `first` and those after it, and no others."""
 
     first: int
     listed: bytes

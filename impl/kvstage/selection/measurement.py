@@ -77,7 +77,7 @@ class _Measuring:
         )
 
     def _seconds(self, times: int, issue: Callable[[], None]) -> float:
-        """The median time from the issue to the end of the wait behind it."""
+        """The median time from the issue to the end of the wait after it."""
 
         def trip() -> None:
             issue()

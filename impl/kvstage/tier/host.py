@@ -91,7 +91,7 @@ class HostSequence:
     def read(self, block_table: BlockTable, length: int, *, after: object = None) -> HostRead:
         """Brings the first `length` rows of the sequence to the host: those that are right already are not moved.
 
-        `after` as for `Stager.read`. Waits for the read before, if nobody has. Raises a KVStageError, with nothing moved, if
+        `after` as for `Stager.read`. Waits for the read before, if no one has. Raises a KVStageError, with nothing moved, if
         anything does not fit.
         """
         length, _ = row_range(length, length)
