@@ -1,5 +1,6 @@
 """Runs the tests of the simulated CUDA device in a process of their own: one that has booted can't go back."""
 
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,8 @@ FOLDER = Path(__file__).parent / "booted"
 
 def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytest_kvstage.plugin", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    own = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}  # this run's options are not that run's
+    return subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, check=False)
 
 
 def test_the_device_in_a_process_of_its_own() -> None:
