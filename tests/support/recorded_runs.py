@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from kvstage import SchemeError, SimDevice
+from kvstage.devices.named_streams import OWN_STREAMS
 from kvstage.recorder.device import RecordingDevice
 from kvstage.runtime.memory_budget import Buffers
 from kvstage.runtime.runtime import Runtime
@@ -46,8 +47,14 @@ def _readable(operations: Iterable[Operation]) -> Iterator[Operation]:
                 yield operation
 
 
+def _on_own_stream(operation: Operation) -> Operation:
+    """A kernel of the caller's, on the stream that the library has for the one that the scheme names."""
+    stream = getattr(operation, "stream", None)
+    return operation if stream is None else replace(operation, stream=OWN_STREAMS[stream])  # type: ignore[arg-type]
+
+
 def recorded(calls: Sequence[Scheme]) -> tuple[Issued, ...] | None:
-    """The program of concrete calls, one behind the other; None where the library runs no such scheme, or no row moves."""
+    """The program of concrete calls, one after the other; None if the library runs no such scheme, or no row moves."""
     tensors: dict[str, torch.Tensor] = {}
     with RecordingDevice(SimDevice(IssueOrder())) as device:
         runtime = Runtime(device, Buffers(device, None))
@@ -70,5 +77,5 @@ def recorded(calls: Sequence[Scheme]) -> tuple[Issued, ...] | None:
                     submitted.pending.wait()
             for position in range(result.length):
                 for operation in result.caller(position):
-                    device.note(plain(operation))
+                    device.note(plain(_on_own_stream(operation)))
         return device.program
