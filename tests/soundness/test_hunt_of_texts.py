@@ -22,7 +22,7 @@ from kvstage_proofs.theorems.t3_result import T3
 from tests.support.hunt_text import HEAD, Loop, function, loop
 
 EVERY = 8
-"""Of so many loops that leave right bytes one is judged."""
+"""Of so many loops that leave right bytes one is judged; each of them until one is PROVED."""
 SHARES, A_SHARE = 40, 500
 
 
@@ -97,7 +97,7 @@ def hunt(seeds: range) -> Counter[str]:
     for seed in seeds:
         tried, name = loop(seed), f"hunted_{seed}"
         wrong = wrong_byte(tried, name)
-        if wrong is None and seed % EVERY:
+        if wrong is None and seed % EVERY and seen["right, PROVED"]:
             seen["right"] += 1
             continue
         verdicts = proved(tried, name)
@@ -120,8 +120,7 @@ def test_no_text_of_many_that_is_proved_moves_a_wrong_byte(share: int) -> None:
     seen = hunt(range(1000 + share * A_SHARE, 1000 + (share + 1) * A_SHARE))
     print(seen)
     assert sum(seen.values()) == A_SHARE
-    judged = sum(count for came_to, count in seen.items() if came_to.startswith("right, "))
-    assert judged >= 10, "of 500 loops, now and then, none is proved: that some are is asked of the first 40"
+    assert seen["right, PROVED"] >= 1
     assert seen["wrong, UNSUPPORTED"] + seen["wrong, REFUTED"] >= 10
 
 
