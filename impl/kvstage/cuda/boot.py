@@ -93,8 +93,8 @@ def _refuse() -> None:
         raise NoCudaHereError(f"kvstage.cuda knows torch {VERSION}*, and this is {torch.__version__}: install torch=={VERSION}0")
     if torch.version.cuda is not None or torch.version.hip is not None:
         raise NoCudaHereError(
-            f"this is a build of torch for GPUs ({torch.__version__}), whose real kernels would run: install the CPU build, "
-            "pip install torch --index-url https://download.pytorch.org/whl/cpu, in an environment of its own"
+            f"this is a build of torch for GPUs ({torch.__version__}), whose real kernels would run: install the CPU build of "
+            f"torch {VERSION}0 in an environment of its own"
         )
     if sys.platform != "linux" or platform.python_implementation() != "CPython" or struct.calcsize("P") != 8:
         raise NoCudaHereError("kvstage.cuda needs CPython on 64-bit Linux")
