@@ -96,10 +96,11 @@ def _boxes(fields: list[str]) -> tuple[list[tuple[int, int]], list[tuple[int, in
     """Target and source of a copy, as ranges of bytes: one for each row, or one in all if rows lie side by side."""
     target, source = map(_address, fields[:2])
     width, height, depth, *pitches = map(int, fields[2:])
-    return tuple(  # type: ignore[return-value]
-        list(_box(begin, width, height, depth, pitch, plane))
-        for begin, pitch, plane in ((target, pitches[0], pitches[2]), (source, pitches[1], pitches[3]))
-    )
+
+    def box(begin: int, pitch: int, plane: int) -> list[tuple[int, int]]:
+        return list(_box(begin, width, height, depth, pitch, plane))
+
+    return box(target, pitches[0], pitches[2]), box(source, pitches[1], pitches[3])
 
 
 def _box(begin: int, width: int, height: int, depth: int, pitch: int, plane: int) -> Iterator[tuple[int, int]]:
