@@ -31,7 +31,7 @@ AUTO = "auto"
 class Stager(Submitter):
     """Reads rows of a sequence out of a pool, writes them into it, and copies blocks between pools, on one device.
 
-    `scheme` is a name of `kvstage_model.library.LIBRARY` (raises UnknownSchemeError for others), or a `Pair` of your own:
+    `scheme` is a name of `kvstage_model.schemes.LIBRARY` (raises UnknownSchemeError for others), or a `Pair` of your own:
     prove that first. With "auto" each call runs the one of the library that is expected to be the quickest for its rows
     and memory: `Transfer.choice` says which, and why. What is expected comes from `costs`; None takes what the device
     states of itself, or else measures it now, in some hundredths of a second and with 4 MiB of pinned memory beside any

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.pages import Page
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "cpp.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS = Page.at(ROOT / "docs" / "cpp.md").blocks
 FILE = re.compile(r"^(?://|#) file: (\S+)\n")
 FIXTURE = "from kvstage_cpp.pytest_plugin import cuda_build\n\n__all__ = ['cuda_build']\n"
 

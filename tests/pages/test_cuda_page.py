@@ -1,16 +1,15 @@
 """docs/cuda.md is run from top to bottom: each file that it shows is written, each command prints what it shows."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.pages import FILE, Page
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "cuda.md"
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-FILE = "# file: "
+BLOCKS = Page.at(ROOT / "docs" / "cuda.md").blocks
 
 
 def test_every_block_of_the_page(tmp_path: Path) -> None:
@@ -29,10 +28,12 @@ def test_every_block_of_the_page(tmp_path: Path) -> None:
         arguments = call.removeprefix("$ ").split()
         command = [sys.executable, *arguments[1:]] if arguments[0] == "python" else pytest_command(arguments)
         run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
-        printed = [line.rstrip() for line in run.stdout.splitlines()]
         assert wanted
+        rest = iter([line.rstrip() for line in run.stdout.splitlines()])
         for line in wanted:
-            assert line.rstrip() in printed, f"{line}\nis not in\n{run.stdout}{run.stderr}"
+            assert line.rstrip() in rest, f"{line}\nis not there, in this order, in\n{run.stdout}{run.stderr}"
+        fails = any(line.startswith("E ") for line in wanted)
+        assert run.returncode == fails, run.stdout + run.stderr
         ran += 1
     assert ran == 3
 

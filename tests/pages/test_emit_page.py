@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.pages import Page
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "emit.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS = Page.at(ROOT / "docs" / "emit.md").blocks
 
 
 def ran(command: str, folder: Path) -> str:

@@ -1,6 +1,5 @@
 """The tour of the library is run: its blocks, in their order, as one program; and it names every error there is."""
 
-import re
 from typing import Any
 
 import pytest
@@ -9,10 +8,11 @@ import kvstage
 from kvstage import errors
 from kvstage_model.schemes.registry import LIBRARY
 from tests.support.drift import Watch
+from tests.support.pages import Page
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS = Page.at(ROOT / "docs" / "library.md").blocks
 
 
 def test_all_blocks_run_in_order(capsys: pytest.CaptureFixture[str], watch: Watch) -> None:

@@ -6,13 +6,13 @@ import sys
 import pytest
 
 import kvstage  # noqa: F401  # runs in this process forget what they were first to import, and torch can't be loaded twice
+from tests.support.pages import FILE, Page
 from tests.support.paths import ROOT
 
 pytest_plugins = ["pytester"]
 
 PAGE = ROOT / "docs" / "schedules.md"
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-FILE = "# file: "
+BLOCKS = Page.at(ROOT / "docs" / "schedules.md").blocks
 
 
 def timeless(text: str) -> str:

@@ -1,7 +1,6 @@
 """docs/traces.md is run from top to bottom: each file that it shows is written, each command prints what it shows."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -9,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.pages import FILE, Page
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-FILE = "# file: "
+BLOCKS = Page.at(ROOT / "docs" / "traces.md").blocks
 PROGRAMS = {"kvstage": f"{sys.executable} -m kvstage_proofs", "python": sys.executable}
 
 

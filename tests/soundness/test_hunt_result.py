@@ -13,15 +13,19 @@ from functools import partial
 
 import pytest
 
+from kvstage_model.language.operations import Operation
 from kvstage_model.language.paged_rows import PagedRows
 from kvstage_model.language.parameters import allowing_duplicates
 from kvstage_model.language.partitions import Runs, by_block, by_row
 from kvstage_model.language.ranges import Flags
 from kvstage_model.language.scheme import Scheme
+from kvstage_model.ordering import axioms
+from kvstage_model.ordering.axioms import Edge, Moment
 from kvstage_model.schedules.drivers import NothingAsynchronousError, delays
 from kvstage_model.schemes.gather import gather_pinned_write
 from kvstage_model.search.faults import out_of_bounds, wrong_rows
 from kvstage_model.simulation.simulator import simulate
+from kvstage_model.symbolic import window
 from kvstage_proofs.obligation import Verdict
 from kvstage_proofs.theorems import t3_result, t7_bounds
 from tests.soundness.test_hunt import FREE, Hunted, answers, called, left_open, ruled_out, widened
@@ -126,6 +130,25 @@ def test_no_random_loop_of_many_that_is_proved_delivers_wrong_rows(part: int) ->
         print("reduced:", name, smallest_open(tried))
     assert hunted.seen[PROVED] >= 1
     assert hunted.seen[REFUTED] >= 1
+
+
+UNWAITED = Body((Line("fetch"), Line("take"), Line("sync")), direction=READ)
+"""A row is taken before the copy that brings it is waited for."""
+
+
+def test_a_prover_with_a_wrong_axiom_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operation that is done as soon as it is issued needs no waits: so the loop without one is PROVED, and is wrong."""
+
+    def ends_at_issue(first: Operation, second: Operation) -> Iterator[Edge]:
+        yield from axioms.edges(first, second)
+        yield Edge("A1", Moment.END, Moment.ISSUE)
+
+    assert wrong_row(UNWAITED) is not None
+    assert false_proof(UNWAITED, reach=1) is None
+    monkeypatch.setattr(window, "edges", ends_at_issue)
+    monkeypatch.setattr(f"{__name__}.delivering", lambda seed: UNWAITED)
+    with pytest.raises(pytest.fail.Exception, match="seed 7: PROVED, and yet"):
+        hunt(range(7, 8), reach=1)
 
 
 # -- what hunts and adversaries found

@@ -66,7 +66,7 @@ class CheckedRun(NamedStreams):
         return self._sim.log
 
     def trace(self) -> Trace:
-        """What was issued so far and what happened, for `kvstage_model.trace_json` and `trace_svg`. A row is a byte.
+        """What was issued so far and what happened, for `as_json` and `as_svg` of `kvstage_model.traces`. A row is a byte.
 
         Each piece of memory is a buffer: "pinned 0", "device 1". What the host does on one line is one access, at its last moment.
         """

@@ -25,7 +25,7 @@ class Pending:
     """What one event covers: the work of one call. Keeps its memory alive until it has ended.
 
     The event is recorded by `mark`, right after the call's work, where the schemes have their last wait. So a wait for
-    it covers what that wait covers (A5 in `kvstage_model.axioms`, against A4). `waits` counts those that ended it.
+    it covers what that wait covers (A5 in `kvstage_model.ordering.axioms`, against A4). `waits` counts those that ended it.
 
     `error` is what went wrong in it, once a wait or a query has raised it: from then on all of them raise it, whatever
     the device says. What interrupts a wait, such as KeyboardInterrupt, says nothing of the work.
